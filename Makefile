@@ -1,0 +1,55 @@
+# Everything runs in .venv, made from lock files that pin every dependency by hash.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+EXTRAS := --extra cli --extra plot
+INSTALL := $(BIN)/pip install -q --disable-pip-version-check
+
+.PHONY: help demo test check bench docs lock clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/demo ## Set up and show what a budget of (1, 1e-6) buys under each accounting
+	@mkdir -p out
+	@$(BIN)/tct plan --epsilon 1 --delta 1e-6 --query-epsilon 0.01 --plot out/plan.png
+
+test: .venv/dev ## Set up and run all tests
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
+
+check: .venv/dev ## Lint, format, types, layers, and every example in the docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -n 0 --no-cov -p no:cacheprovider examples.py
+
+bench: .venv/dev ## Run the benchmarks and print a table
+	$(BIN)/python -m benchmarks
+
+docs: .venv/dev ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+lock: .venv/dev ## Renew the lock files (needs uv on the path)
+	uv pip compile pyproject.toml $(EXTRAS) --group build --universal --generate-hashes --no-header -q -o requirements/demo.txt
+	uv pip compile pyproject.toml $(EXTRAS) --group dev --universal --generate-hashes --no-header -q -o requirements/dev.txt
+
+clean: ## Remove everything that was made
+	rm -rf .venv site out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo: requirements/demo.txt pyproject.toml | .venv/bin/python
+	@test -e .venv/dev || { echo "setting up .venv (a minute or so)"; \
+	  $(INSTALL) --require-hashes -r requirements/demo.txt && \
+	  $(INSTALL) --no-deps --no-build-isolation -e .; }
+	@touch $@
+
+.venv/dev: requirements/dev.txt pyproject.toml | .venv/bin/python
+	@echo "setting up .venv for development (a few minutes)"
+	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,55 @@
+"""Accounting: prices, meters and guarantees. Pure functions of public parameters; no data anywhere.
+
+>>> round(exact_epsilon(0.1, 20, 1e-6), 3), round(paper_epsilon(0.1, 20, 1e-6), 3)
+(4.294, 6.835)
+"""
+
+from targetcharge.accounting.baselines import (
+    between_thresholds_epsilon,
+    between_thresholds_gap,
+    selection_epsilon,
+    sparse_vector_epsilon,
+)
+from targetcharge.accounting.budget import Budget
+from targetcharge.accounting.composition import (
+    advanced_epsilon,
+    basic_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+)
+from targetcharge.accounting.exact import (
+    ExactProfile,
+    exact_delta,
+    exact_epsilon,
+    exact_hits,
+    exact_profile,
+)
+from targetcharge.accounting.kind import Kind
+from targetcharge.accounting.pairs import Split, best_q, split
+from targetcharge.accounting.paper import overrun_probability, paper_epsilon
+from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
+
+__all__ = [
+    "Budget",
+    "ExactProfile",
+    "Kind",
+    "Split",
+    "advanced_epsilon",
+    "basic_epsilon",
+    "best_q",
+    "between_thresholds_epsilon",
+    "between_thresholds_gap",
+    "exact_delta",
+    "exact_epsilon",
+    "exact_hits",
+    "exact_profile",
+    "optimal_delta",
+    "optimal_epsilon",
+    "overrun_probability",
+    "paper_epsilon",
+    "renyi_epsilon",
+    "renyi_hits",
+    "selection_epsilon",
+    "sparse_vector_epsilon",
+    "split",
+]

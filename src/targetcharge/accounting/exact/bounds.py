@@ -1,0 +1,179 @@
+"""The questions people ask of exact accounting.
+
+>>> round(exact_delta(0.1, 1, 1.0), 7)
+0.0001058
+>>> exact_hits(0.01, Budget(1.0, 1e-6))
+200
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from targetcharge import checks
+from targetcharge.accounting.budget import Budget
+from targetcharge.accounting.exact.lattice import Lattice, Level
+from targetcharge.accounting.kind import NOT_PRIOR, Kind
+from targetcharge.errors import InvalidParameter, TooLarge
+
+MAX_PROFILE_CELLS = 100_000_000
+"""A stored profile is at most 800 MB."""
+
+_HALVINGS = 6
+_CHORD_ERROR = 1e-5
+
+
+def kind_of(q: float | None, *, disagreement: bool) -> Kind:
+    """Return the kind that the public functions' arguments describe."""
+    plain = NOT_PRIOR if q is None else Kind(q=q)
+    return plain | Kind(disagreement=True) if disagreement else plain
+
+
+def _last(lattice: Lattice, hits: int) -> Level:
+    for level in lattice.levels(hits):
+        last = level
+    return last
+
+
+def exact_delta(
+    query_epsilon: float, hits: int, epsilon: float, q: float | None = None, *, disagreement: bool = False
+) -> float:
+    """Return the smallest δ' with which a session is (ε', δ')-DP, certified from above.
+
+    Args:
+        query_epsilon: every computation is private with this ε.
+        hits: the number of hits after which the session stops.
+        epsilon: ε' of the whole session, at least 0.
+        q: None for sessions of tests, priors, releases with revisions and top-k selections; otherwise any
+            targets with at least this q.
+        disagreement: whether run-twice computations may be asked as well.
+    """
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    hits = checks.hits(hits)
+    epsilon = checks.epsilon_or_zero(epsilon)
+    kind = kind_of(q, disagreement=disagreement)
+    if kind.all_hits and epsilon >= hits * query_epsilon:
+        return 0.0
+    return _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits).delta_at(epsilon)
+
+
+def exact_epsilon(
+    query_epsilon: float, hits: int, delta: float, q: float | None = None, *, disagreement: bool = False
+) -> float:
+    """Return the smallest ε' with which a session is (ε', δ')-DP, certified from above.
+
+    Args:
+        query_epsilon: every computation is private with this ε.
+        hits: the number of hits after which the session stops.
+        delta: δ' of the whole session, above 0 unless q = 1.
+        q: as in `exact_delta`.
+        disagreement: as in `exact_delta`.
+    """
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    hits = checks.hits(hits)
+    kind = kind_of(q, disagreement=disagreement)
+    if kind.all_hits and checks.delta(delta) == 0:
+        return hits * query_epsilon
+    delta = checks.positive_delta(delta)
+    level = _last(Lattice.for_hits(kind, query_epsilon, hits, delta), hits)
+    epsilon = level.epsilon_at(delta)
+    if kind == NOT_PRIOR or epsilon == 0:
+        return epsilon
+    if kind.all_hits:
+        return min(epsilon, hits * query_epsilon)
+    return _refine(kind, query_epsilon, hits, delta, level, epsilon)
+
+
+def _refine(kind: Kind, query_epsilon: float, hits: int, delta: float, level: Level, epsilon: float) -> float:
+    """Return ε' with the chord between lattice points replaced by ever shorter ones.
+
+    Each halving runs the lattice at a shifted position, where the bound is not interpolated. By convexity in
+    e^{ε'} the chord through two certified points stays an upper bound between them.
+    """
+    if epsilon - level.epsilon_at_least(delta) <= _CHORD_ERROR * epsilon:
+        return epsilon
+    low = max(0, math.floor(epsilon / query_epsilon * (1 - 1e-12))) * query_epsilon
+    high, low_delta, high_delta = epsilon, level.delta_at(low), delta
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, middle), hits).delta_at(middle)
+        if found <= delta:
+            high, high_delta = middle, found
+        else:
+            low, low_delta = middle, found
+    if high_delta >= low_delta:
+        return high
+    weight = (low_delta - delta) / (low_delta - high_delta)
+    return min(high, low + math.log1p(weight * math.expm1(high - low)) * (1 + 1e-12))
+
+
+def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> int:
+    """Return how many hits the budget buys: the largest τ whose certified δ'(ε') fits. One lattice run.
+
+    Raises:
+        TooLarge: if the budget buys more hits than a lattice run can count.
+    """
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    if kind.all_hits and budget.delta == 0:
+        return math.floor(budget.epsilon / query_epsilon)
+    checks.positive_delta(budget.delta)
+    lattice = Lattice.for_budget(kind, query_epsilon, budget)
+    lattice.check_size(1)
+    bought = 0
+    for level in lattice.levels(lattice.most_hits):
+        if level.delta_at(budget.epsilon) > budget.delta:
+            return bought
+        bought = level.hits
+    lattice.check_size(bought + 1)
+    return bought
+
+
+@dataclass(frozen=True)
+class ExactProfile:
+    """δ'(ε') for every number of hits up to some τ, from one lattice run.
+
+    Attributes:
+        levels: the certified level of 1, 2, …, τ hits.
+    """
+
+    levels: tuple[Level, ...]
+
+    def delta(self, hits: int, epsilon: float) -> float:
+        """Return an upper bound of δ' at ε' for a session of this many hits."""
+        return self._level(hits).delta_at(checks.epsilon_or_zero(epsilon))
+
+    def epsilon(self, hits: int, delta: float) -> float:
+        """Return an upper bound of the smallest ε' at δ'; infinite if the profile does not reach so far down."""
+        return self._level(hits).epsilon_at(checks.positive_delta(delta))
+
+    def _level(self, hits: int) -> Level:
+        if checks.hits(hits) > len(self.levels):
+            raise InvalidParameter("hits", hits, f"at most {len(self.levels)}, the hits of this profile")
+        return self.levels[hits - 1]
+
+
+def exact_profile(
+    query_epsilon: float,
+    hits: int,
+    delta: float = 1e-12,
+    q: float | None = None,
+    *,
+    disagreement: bool = False,
+) -> ExactProfile:
+    """Return δ'(ε') for 1 to `hits` hits, down to where δ' = `delta` for all of them.
+
+    At multiples of the query ε the values are those of `exact_delta`; between them the profile interpolates,
+    which is exact for q = None and otherwise an upper bound, a little above `exact_delta`.
+    """
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    hits = checks.hits(hits)
+    kind = kind_of(q, disagreement=disagreement)
+    lattice = Lattice.for_hits(kind, query_epsilon, hits, checks.positive_delta(delta))
+    rows = MAX_PROFILE_CELLS // (lattice.depth + 1)
+    if hits > rows:
+        expected = (
+            f"at most {rows} for a profile at query_epsilon {query_epsilon:g}, which stores every level"
+        )
+        raise TooLarge("hits", hits, expected)
+    return ExactProfile(tuple(lattice.levels(hits)))

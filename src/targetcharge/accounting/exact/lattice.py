@@ -1,0 +1,232 @@
+"""The lattice run: level after level, certified, for every number of hits up to τ and every ε' at once.
+
+>>> from targetcharge.accounting.kind import NOT_PRIOR
+>>> lattice = Lattice.for_hits(NOT_PRIOR, 0.1, hits=5, delta=1e-6)
+>>> [round(float(level.delta_at(1.0)), 6) for level in lattice.levels(3)]
+[0.000106, 0.000627, 0.002044]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from targetcharge import checks
+from targetcharge.accounting.exact.certificate import FLOOR, Certificate, least_hit, violation
+from targetcharge.accounting.exact.levels import (
+    REACH,
+    after_hits,
+    bellman,
+    iterate_policy,
+    sweep_not_prior,
+)
+from targetcharge.accounting.exact.moves import STOP, moves_of
+from targetcharge.accounting.kind import NOT_PRIOR
+from targetcharge.accounting.renyi import (
+    best_order_for_budget,
+    best_order_for_hits,
+    epsilon_of_total,
+    total_of_budget,
+)
+from targetcharge.errors import TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.kind import Kind
+
+MAX_WIDTH = 4_000_000
+"""The widest lattice: about 1 GiB of working memory."""
+
+MAX_CELLS = 1_000_000_000
+"""The most cells of all levels together: about half a minute."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The certified profile δ'(ε') of a session with `hits` hits, at ε' = (n + shift)·ε for n = 0, 1, ….
+
+    Attributes:
+        hits: the number of hits.
+        epsilon: query ε.
+        shift: where the lattice stands.
+        deltas: upper bounds of δ' by n.
+    """
+
+    hits: int
+    epsilon: float
+    shift: float
+    deltas: NDArray[np.float64]
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return an upper bound of δ' at any ε' within the lattice.
+
+        Between lattice points it interpolates linearly in e^{ε'}: δ' is convex in it, so the chord is above.
+        """
+        place = epsilon / self.epsilon * (1 - 1e-15) - self.shift
+        below = max(math.floor(place), 0)
+        if place <= below or below >= len(self.deltas) - 1:
+            return float(self.deltas[min(below, len(self.deltas) - 1)])
+        weight = math.expm1((place - below) * self.epsilon) / math.expm1(self.epsilon)
+        lower, upper = self.deltas[below], self.deltas[below + 1]
+        return float(min(lower, lower - (1 - 1e-12) * weight * (lower - upper)))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an upper bound of the smallest ε' ≥ 0 with δ'(ε') ≤ δ; infinite if beyond the lattice."""
+        good = np.flatnonzero(self.deltas <= delta)
+        if not len(good):
+            return math.inf
+        first = int(good[0])
+        if first == 0:
+            return self.shift * self.epsilon
+        lower, upper = self.deltas[first - 1], self.deltas[first]
+        weight = (lower - delta) / (lower - upper)
+        start = (first - 1 + self.shift) * self.epsilon
+        return float(start + math.log1p(weight * math.expm1(self.epsilon)) * (1 + 1e-12))
+
+    def epsilon_at_least(self, delta: float) -> float:
+        """Return roughly how small `epsilon_at` could be without the chord: not a bound, a measure of its error.
+
+        A convex function lies above its chords extended beyond their ends; both neighbouring chords are.
+        """
+        first = int(np.flatnonzero(self.deltas <= delta)[0])
+        roots = [0.0]
+        for left, right in ((first - 2, first - 1), (first, first + 1)):
+            if left >= 0 and right < len(self.deltas) and self.deltas[left] > self.deltas[right]:
+                weight = (self.deltas[left] - delta) / (self.deltas[left] - self.deltas[right])
+                stretch = max(-0.999, weight * math.expm1(self.epsilon))
+                roots.append((left + self.shift) * self.epsilon + math.log1p(stretch))
+        return max(roots)
+
+
+def _shift(kind: Kind, place: float) -> float:
+    """Return where a lattice should stand to tell δ' at ε' = place·ε.
+
+    For NotPrior and for plain composition the chord between lattice points is exact; for other kinds the
+    lattice is shifted so that ε' is one of its points.
+    """
+    return 0.0 if kind == NOT_PRIOR or kind.all_hits else place - math.floor(place)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Where a run lives: which cells, and the Rényi order whose bound closes it off at both ends.
+
+    Attributes:
+        kind: what the session may ask.
+        epsilon: query ε.
+        depth: the largest n for which δ' is wanted.
+        exponent: u, the Rényi order less one. Any value gives true bounds; a good one gives tight ones.
+        charge: roughly the total price of the hits to come; sets how far above zero the lattice reaches.
+        shift: in [0, 1): the lattice stands at losses (j - shift)·ε.
+    """
+
+    kind: Kind
+    epsilon: float
+    depth: int
+    exponent: float
+    charge: float
+    shift: float = 0.0
+
+    @classmethod
+    def for_hits(cls, kind: Kind, epsilon: float, hits: int, delta: float) -> Lattice:
+        """Return the lattice that reaches down to where `hits` hits have δ' ≤ delta."""
+        order = best_order_for_hits(kind, epsilon, hits, delta)
+        charge = hits * kind.kappa(order, epsilon)
+        reach = max(0.0, epsilon_of_total(charge, order, delta))
+        return cls(kind, epsilon, math.ceil(reach / epsilon) + 1, order - 1, charge)
+
+    @classmethod
+    def for_budget(cls, kind: Kind, epsilon: float, budget: Budget) -> Lattice:
+        """Return the lattice that reaches down to the budget's ε' with hits enough to spend its δ'."""
+        order = best_order_for_budget(kind, epsilon, budget)
+        charge = 1.5 * max(0.0, total_of_budget(budget, order)) + kind.kappa(order, epsilon)
+        place = budget.epsilon / epsilon
+        return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
+
+    @classmethod
+    def for_epsilon(cls, kind: Kind, epsilon: float, hits: int, whole_epsilon: float) -> Lattice:
+        """Return the lattice for δ' at one ε', with a Rényi order that suits it (found by trying a few δ')."""
+        place = whole_epsilon / epsilon
+        candidates = [
+            best_order_for_hits(kind, epsilon, hits, delta) for delta in (0.5, 1e-3, 1e-6, 1e-12, 1e-24)
+        ]
+        charges = [hits * kind.kappa(order, epsilon) for order in candidates]
+        logs = [
+            charge - (order - 1) * whole_epsilon for charge, order in zip(charges, candidates, strict=True)
+        ]
+        best = int(np.argmin(logs))
+        return cls(
+            kind, epsilon, math.floor(place) + 1, candidates[best] - 1, charges[best], _shift(kind, place)
+        )
+
+    @property
+    def top(self) -> int:
+        """Return t: from there on up the value is 1 - e^{-jε} to the last bit."""
+        return math.ceil((45 + self.charge) / ((1 + self.exponent) * self.epsilon)) + REACH
+
+    @property
+    def bottom(self) -> int:
+        """Return b: below -b the Rényi bound is too small to matter."""
+        return self.depth + math.ceil(35 / ((1 + self.exponent) * self.epsilon)) + REACH
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a level."""
+        return self.bottom + self.top + 1
+
+    @property
+    def most_hits(self) -> int:
+        """Return how many levels fit in memory and time."""
+        return MAX_CELLS // self.width if self.width <= MAX_WIDTH else 0
+
+    def check_size(self, hits: int) -> None:
+        """Refuse a run that would not fit in memory or time.
+
+        Raises:
+            TooLarge: with the largest number of hits that does.
+        """
+        if hits > self.most_hits:
+            advice = f"at most {self.most_hits}" if self.most_hits else "replaced by Rényi accounting"
+            expected = (
+                f"{advice} at query_epsilon {self.epsilon:g}: the lattice has {self.width:,} cells"
+                f" a hit and the limit is {MAX_CELLS:,} in all; use renyi_epsilon, which needs no lattice"
+            )
+            raise TooLarge("hits", hits, expected)
+
+    def levels(self, hits: int) -> Iterator[Level]:
+        """Yield the certified levels for 1, 2, …, `hits` hits."""
+        self.check_size(checks.hits(hits))
+        moves = moves_of(self.kind, self.epsilon)
+        certificate = Certificate(
+            self.epsilon,
+            self.shift,
+            self.bottom,
+            self.top,
+            self.exponent,
+            self.kind.kappa(1 + self.exponent, self.epsilon),
+            least_hit(moves),
+        )
+        options = (*moves, STOP)
+        losses = (np.arange(-self.bottom, self.top + 1 + REACH) - self.shift) * self.epsilon
+        payoff = -np.expm1(-np.maximum(losses, 0.0))
+        top, values = payoff[-REACH:], payoff[:-REACH] + FLOOR
+        policy = np.where(losses[:-REACH] < 0, 0, min(1, len(moves) - 1)).astype(np.intp)
+        depth = np.arange(self.depth + 1)
+        worst = 0.0
+        up, down = 1 / (1 + math.exp(-self.epsilon)), 1 / (1 + math.exp(self.epsilon))
+        for count in range(1, hits + 1):
+            after = after_hits(options, values, top)
+            if self.kind == NOT_PRIOR and self.shift == 0:
+                values = sweep_not_prior(values, top, self.bottom, up, down)
+            else:
+                values, policy = iterate_policy(options, after, top, policy)
+            worst = max(worst, violation(bellman(options, values, after, top), values))
+            deltas = certificate.bound(values[self.bottom - depth], depth, count, worst)
+            yield Level(count, self.epsilon, self.shift, deltas)

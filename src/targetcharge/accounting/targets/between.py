@@ -1,0 +1,74 @@
+"""Between: a noisy count fell into the band between two thresholds.
+
+>>> target = Between(90, 110)
+>>> Side.BETWEEN in target, Side.ABOVE in target
+(True, False)
+>>> target.width
+21
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from targetcharge import checks
+from targetcharge.accounting import prices, qvalues
+from targetcharge.accounting.kind import Kind
+from targetcharge.accounting.targets.target import Target
+from targetcharge.errors import InvalidParameter
+
+
+class Side(StrEnum):
+    """Where a noisy count lies: what a between-thresholds computation publishes."""
+
+    BELOW = "below"
+    BETWEEN = "between"
+    ABOVE = "above"
+
+
+@dataclass(frozen=True)
+class Between(Target):
+    """The noisy count lies in the closed band [low, high].
+
+    The price is that of discrete Laplace noise with parameter ε, where the band holds `width` integers.
+
+    Attributes:
+        low: lower threshold.
+        high: upper threshold, with at least one integer in [low, high].
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check that the band is finite and holds an integer."""
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if not math.isfinite(checks.real(name, value, "a finite number")):
+                raise InvalidParameter(name, value, "a finite number")
+        if self.width < 1:
+            expected = f"at least low, with an integer in the closed band from low = {self.low!r} to high"
+            raise InvalidParameter("high", self.high, expected)
+
+    @property
+    def width(self) -> int:
+        """Return the number of integers in [low, high]."""
+        return math.floor(self.high) - math.ceil(self.low) + 1
+
+    def __contains__(self, outcome: object) -> bool:
+        """Return whether the published side is BETWEEN."""
+        return outcome == Side.BETWEEN
+
+    def kappa(self, order: float, epsilon: float) -> float:
+        """Return the (ε, q) price at the band's q; attained at counts low-1 and low."""
+        return prices.q_target(order, epsilon, qvalues.between(epsilon, self.width))
+
+    def paper_row(self, epsilon: float) -> tuple[float, float]:
+        """Return (ε, (1 - e^{-wε})/(e^ε + 1))."""
+        return epsilon, qvalues.between(epsilon, self.width)
+
+    def kind(self, epsilon: float) -> Kind:
+        """Return the kind with the band's q at this ε."""
+        return Kind(q=qvalues.between(epsilon, self.width))

@@ -1,0 +1,56 @@
+"""Boundary: the boundary wrapper answered with its mark instead of an outcome.
+
+>>> BOUNDARY in Boundary(), "label 3" in Boundary()
+(True, False)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from targetcharge.accounting import prices, qvalues
+from targetcharge.accounting.targets.target import Target
+from targetcharge.errors import InvalidParameter, NotAllowed
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.kind import Kind
+
+
+class Mark(Enum):
+    """A published outcome that stands for "too close to call"."""
+
+    BOUNDARY = "boundary"
+
+    def __repr__(self) -> str:
+        """Return the name it is imported by."""
+        return self.name
+
+
+BOUNDARY: Final = Mark.BOUNDARY
+
+
+@dataclass(frozen=True)
+class Boundary(Target):
+    """The mark of the boundary wrapper: no outcome of the wrapped algorithm was likely enough."""
+
+    def __contains__(self, outcome: object) -> bool:
+        """Return whether the outcome is the mark."""
+        return outcome is BOUNDARY
+
+    def kappa(self, order: float, epsilon: float) -> float:
+        """Return `prices.boundary`, for the ε of the wrapped algorithm (at most 1)."""
+        if epsilon > prices.MAX_BOUNDARY_EPSILON:
+            expected = f"at most {prices.MAX_BOUNDARY_EPSILON:g} for the boundary wrapper, whose price is known up to there"
+            raise InvalidParameter("epsilon", epsilon, expected)
+        return prices.boundary(order, epsilon)
+
+    def paper_row(self, epsilon: float) -> tuple[float, float]:
+        """Return (t(ε), (e^t - 1)/(2(e^{ε+t} - 1)))."""
+        return qvalues.boundary_epsilon(epsilon), qvalues.boundary(epsilon)
+
+    def kind(self, epsilon: float) -> Kind:  # noqa: ARG002 - never priced on the lattice
+        """Refuse: the wrapper's published law is not an ε-DP pair on the session's lattice."""
+        msg = "exact accounting does not cover the boundary wrapper: open the session with meter='renyi'"
+        raise NotAllowed(msg)

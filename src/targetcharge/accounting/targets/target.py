@@ -1,0 +1,53 @@
+"""What every target has: membership, a price, and its row in the paper's table."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, final
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.search import largest_real
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.kind import Kind
+
+
+class Target(ABC):
+    """The set of outcomes that cost. An outcome in it is a hit."""
+
+    @abstractmethod
+    def __contains__(self, outcome: object) -> bool:
+        """Return whether the outcome is a hit."""
+
+    @abstractmethod
+    def kappa(self, order: float, epsilon: float) -> float:
+        """Return the Rényi price of one hit for an ε-DP computation; `inf` where there is none."""
+
+    @abstractmethod
+    def paper_row(self, epsilon: float) -> tuple[float, float]:
+        """Return the (ε, q) under which the paper accounts for an ε-DP computation with this target."""
+
+    @abstractmethod
+    def kind(self, epsilon: float) -> Kind:
+        """Return what exact accounting must cover; NotAllowed if it cannot account for this target."""
+
+    @final
+    def price(self, order: float, epsilon: float) -> float:
+        """Return the Rényi price of one hit at this order for an ε-DP computation.
+
+        Raises:
+            InvalidParameter: if a parameter is out of range or the price is infinite at this order.
+        """
+        order = checks.order(order)
+        epsilon = checks.query_epsilon(epsilon, "epsilon")
+        kappa = self.kappa(order, epsilon)
+        if kappa < math.inf:
+            return kappa
+        limit = largest_real(lambda a: self.kappa(a, epsilon) < math.inf, 1.0, order, 1e-9)
+        expected = (
+            f"below {limit:.6g} for epsilon {epsilon:g} with {type(self).__name__}: at or above it a miss alone"
+            " outweighs any charge, so the price is infinite; take a smaller order or a smaller epsilon"
+        )
+        raise InvalidParameter("order", order, expected)

@@ -1,0 +1,115 @@
+"""Checks of parameters: each names the parameter, refuses NaN, and returns the value it was given.
+
+>>> query_epsilon(0.1)
+0.1
+>>> delta(1.5)
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: delta is 1.5; it must be a number in [0, 1)
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+from targetcharge.errors import InvalidParameter
+
+MAX_QUERY_EPSILON = 10.0
+"""Above this a single answer is all but the truth (odds of e^10 = 22026 to 1)."""
+
+MIN_QUERY_EPSILON = 1e-9
+"""Below this a computation says nothing that double precision could account for."""
+
+MAX_EPSILON = 1e4
+"""A guarantee above this is none."""
+
+MIN_DELTA = 1e-90
+"""The certified computations carry an absolute floor of 1e-100."""
+
+
+def real(name: str, value: float, expected: str) -> float:
+    """Return a real number as a float; refuse text, complex numbers, booleans and NaN."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+        raise InvalidParameter(name, value, expected)
+    return float(value)
+
+
+def query_epsilon(value: float, name: str = "query_epsilon") -> float:
+    """Return the ε of one computation, in [1e-9, 10]."""
+    expected = f"a number from {MIN_QUERY_EPSILON:g} to {MAX_QUERY_EPSILON:g}, the privacy parameter of one computation"
+    number = real(name, value, expected)
+    if not MIN_QUERY_EPSILON <= number <= MAX_QUERY_EPSILON:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def epsilon(value: float, name: str = "epsilon") -> float:
+    """Return the ε of a whole interaction: above 0 and at most 10,000."""
+    expected = f"finite, above 0 and at most {MAX_EPSILON:g}"
+    number = real(name, value, expected)
+    if not 0 < number <= MAX_EPSILON:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def epsilon_or_zero(value: float, name: str = "epsilon") -> float:
+    """Return the ε of a whole interaction where 0 is allowed: from 0 to 10,000."""
+    expected = f"finite, at least 0 and at most {MAX_EPSILON:g}"
+    number = real(name, value, expected)
+    if not 0 <= number <= MAX_EPSILON:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def delta(value: float, name: str = "delta") -> float:
+    """Return a δ in [0, 1)."""
+    expected = "a number in [0, 1)"
+    number = real(name, value, expected)
+    if not 0 <= number < 1:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def positive_delta(value: float, name: str = "delta") -> float:
+    """Return a δ in [1e-90, 1): where misses are free there is no guarantee with δ = 0."""
+    number = delta(value, name)
+    if number < MIN_DELTA:
+        raise InvalidParameter(
+            name,
+            value,
+            f"at least {MIN_DELTA:g}: any number of misses is free, so no such guarantee exists with delta 0",
+        )
+    return number
+
+
+def hits(value: int, name: str = "hits") -> int:
+    """Return a number of hits: an integer of at least 1."""
+    expected = "an integer of at least 1"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise InvalidParameter(name, value, expected)
+    return int(value)
+
+
+def q(value: float, name: str = "q") -> float:
+    """Return the q of a target, in (0, 1]."""
+    expected = "a number in (0, 1]"
+    number = real(name, value, expected)
+    if not 0 < number <= 1:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def order(value: float, name: str = "order") -> float:
+    """Return a Rényi order: finite and above 1."""
+    expected = "finite and above 1"
+    number = real(name, value, expected)
+    if not 1 < number < math.inf:
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
+def choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return one of a few words."""
+    if value not in choices:
+        raise InvalidParameter(name, value, "one of " + ", ".join(repr(word) for word in choices))
+    return value

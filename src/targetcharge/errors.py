@@ -1,0 +1,66 @@
+"""Every error the package raises on purpose.
+
+    TargetChargeError
+    ├── InvalidParameter      the caller's slip; no data was touched
+    │   └── TooLarge          the numbers are legal but the computation would not fit
+    └── Refused               legal, and declined
+        ├── BudgetSpent       the budget does not cover it
+        └── NotAllowed        this session cannot price or answer such a question
+
+An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
+what to do.
+
+>>> raise InvalidParameter("epsilon", -1.0, "finite and above 0")
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: epsilon is -1.0; it must be finite and above 0
+"""
+
+from __future__ import annotations
+
+
+class TargetChargeError(Exception):
+    """The root of the tree; never raised itself."""
+
+
+class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the public name, fixed by the design
+    """A parameter was outside its range.
+
+    Attributes:
+        name: the parameter.
+        value: what was given.
+        expected: what it must be, as a phrase that completes "it must be".
+    """
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        """Say which parameter, which value and what was expected."""
+        self.name = name
+        self.value = value
+        self.expected = expected
+        super().__init__(f"{name} is {value!r}; it must be {expected}")
+
+
+class TooLarge(InvalidParameter):
+    """A legal parameter asks for a computation that would not fit in memory or time."""
+
+
+class Refused(TargetChargeError):  # noqa: N818 - the public name, fixed by the design
+    """The question is well formed, and declined before any data was touched."""
+
+
+class BudgetSpent(Refused):
+    """The budget left does not cover what the question could cost.
+
+    Attributes:
+        asked: the most the question could charge, on the meter's scale.
+        left: what the meter has left on that scale.
+    """
+
+    def __init__(self, sentence: str, *, asked: float, left: float) -> None:
+        """Carry what was asked and what is left beside the sentence."""
+        self.asked = asked
+        self.left = left
+        super().__init__(sentence)
+
+
+class NotAllowed(Refused):
+    """The session cannot price or answer this kind of question."""

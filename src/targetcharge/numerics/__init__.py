@@ -1,0 +1,1 @@
+"""Numbers: rounding to a known side, searching, tails."""

@@ -1,0 +1,43 @@
+"""Rounding towards more privacy.
+
+>>> up(0.1) > 0.1 > down(0.1)
+True
+>>> from_grains(grains_up(0.1)) >= 0.1 >= from_grains(grains_down(0.1))
+True
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+SLACK = 2.0**-48
+"""A relative margin (32 units in the last place) that covers the rounding of a short closed formula."""
+
+GRAIN_BITS = 128
+"""Meters count in whole grains of 2^-128: sums are exact, in any order, for any number of charges."""
+
+
+def up(value: float) -> float:
+    """Return an upper bound of a non-negative value computed with a few rounded operations."""
+    return value * (1 + SLACK)
+
+
+def down(value: float) -> float:
+    """Return a lower bound of a non-negative value computed with a few rounded operations."""
+    return value * (1 - SLACK)
+
+
+def grains_up(value: float) -> int:
+    """Return the smallest whole number of grains that is at least the value."""
+    return math.ceil(Fraction(value) * 2**GRAIN_BITS)
+
+
+def grains_down(value: float) -> int:
+    """Return the largest whole number of grains that is at most the value."""
+    return math.floor(Fraction(value) * 2**GRAIN_BITS)
+
+
+def from_grains(grains: int) -> float:
+    """Return grains as a float, for display."""
+    return float(Fraction(grains, 2**GRAIN_BITS))
