@@ -23,7 +23,7 @@ check: .venv/dev ## Lint, format, types, layers, and every example in the docs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 0 --no-cov -p no:cacheprovider examples.py
+	$(BIN)/pytest -q -n $(WORKERS) --doctest-modules src README.md CONTRIBUTING.md docs
 
 bench: .venv/dev ## Run the benchmarks and print a table
 	$(BIN)/python -m benchmarks

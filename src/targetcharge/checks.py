@@ -36,7 +36,7 @@ def real(name: str, value: float, expected: str) -> float:
 
 def query_epsilon(value: float, name: str = "query_epsilon") -> float:
     """Return the ε of one computation, in [1e-9, 10]."""
-    expected = f"a number from {MIN_QUERY_EPSILON:g} to {MAX_QUERY_EPSILON:g}, the privacy parameter of one computation"
+    expected = f"a number from {MIN_QUERY_EPSILON:g} to {MAX_QUERY_EPSILON:g}, the ε of one computation"
     number = real(name, value, expected)
     if not MIN_QUERY_EPSILON <= number <= MAX_QUERY_EPSILON:
         raise InvalidParameter(name, value, expected)

@@ -25,6 +25,7 @@ from targetcharge.accounting.exact import (
     exact_profile,
 )
 from targetcharge.accounting.kind import Kind
+from targetcharge.accounting.meter import Meter, Odometer
 from targetcharge.accounting.pairs import Split, best_q, split
 from targetcharge.accounting.paper import overrun_probability, paper_epsilon
 from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
@@ -33,6 +34,8 @@ __all__ = [
     "Budget",
     "ExactProfile",
     "Kind",
+    "Meter",
+    "Odometer",
     "Split",
     "advanced_epsilon",
     "basic_epsilon",

@@ -7,13 +7,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
 from targetcharge import checks
 from targetcharge.errors import TooLarge
-from targetcharge.numerics.search import smallest_real
+from targetcharge.numerics.search import largest_integer, smallest_real
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.budget import Budget
 
 MAX_COMPUTATIONS = 10_000_000
 """The most computations whose optimal composition is added up term by term."""
@@ -61,3 +65,12 @@ def optimal_epsilon(query_epsilon: float, computations: int, delta: float) -> fl
     return smallest_real(
         lambda epsilon: optimal_delta(query_epsilon, computations, epsilon) <= delta, 0.0, most, 1e-10
     )
+
+
+def optimal_hits(query_epsilon: float, budget: Budget) -> int:
+    """Return how many computations a budget covers by optimal composition."""
+
+    def affordable(computations: int) -> bool:
+        return optimal_delta(query_epsilon, computations, budget.epsilon) <= budget.delta
+
+    return largest_integer(affordable, MAX_COMPUTATIONS)

@@ -30,11 +30,11 @@ class Kind:
     q: float | None = None
 
     def __post_init__(self) -> None:
-        """Close the union and refuse an empty one."""
+        """Close the union, drop what it implies (q = 1 is a test that always hits) and refuse an empty one."""
         if self.disagreement:
             object.__setattr__(self, "not_prior", True)
         if self.q is not None:
-            object.__setattr__(self, "q", checks.q(self.q))
+            object.__setattr__(self, "q", None if self.not_prior and self.q == 1 else checks.q(self.q))
         if not self.not_prior and self.q is None:
             raise InvalidParameter("kind", self, "at least one of not_prior, disagreement and q")
 

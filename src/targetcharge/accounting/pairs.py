@@ -1,7 +1,7 @@
 """Pairs of laws: what a computation looks like on two neighbouring datasets.
 
 >>> best_q([0.5, 0.5], [0.6, 0.4], target=[False, True], epsilon=0.25)
-0.8805...
+0.469438...
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom
+from scipy.special import betaincc
 
 from targetcharge import checks
 from targetcharge.accounting import qvalues
@@ -53,8 +53,9 @@ def _computations(hits: int, q: float, overrun: float, tail: Tail) -> float:
     if tail == "exact":
         # More than r are needed exactly if r of them hit fewer than τ times. (Counting one more, as the
         # Chernoff forms may, would claim one computation too few: docs/theory.md#errata.)
-        enough = largest_integer(lambda r: up(float(binom.cdf(hits - 1, r, q))) > overrun) + 1
-        return float(max(enough, hits))
+        # Pr[Bin(r, q) < τ] is the complement of the regularised incomplete beta function I_q(τ, r-τ+1).
+        spare = largest_integer(lambda more: float(betaincc(hits, more, q)) * (1 + 1e-10) > overrun)
+        return float(hits + spare)
     if tail == "simple":
         ratio = -math.log(overrun) / hits
         alpha = up(ratio + math.sqrt(ratio * ratio + 2 * ratio))

@@ -14,7 +14,7 @@ from fractions import Fraction
 SLACK = 2.0**-48
 """A relative margin (32 units in the last place) that covers the rounding of a short closed formula."""
 
-GRAIN_BITS = 128
+GRAINS = 1 << 128
 """Meters count in whole grains of 2^-128: sums are exact, in any order, for any number of charges."""
 
 
@@ -30,14 +30,14 @@ def down(value: float) -> float:
 
 def grains_up(value: float) -> int:
     """Return the smallest whole number of grains that is at least the value."""
-    return math.ceil(Fraction(value) * 2**GRAIN_BITS)
+    return math.ceil(Fraction(value) * GRAINS)
 
 
 def grains_down(value: float) -> int:
     """Return the largest whole number of grains that is at most the value."""
-    return math.floor(Fraction(value) * 2**GRAIN_BITS)
+    return math.floor(Fraction(value) * GRAINS)
 
 
 def from_grains(grains: int) -> float:
     """Return grains as a float, for display."""
-    return float(Fraction(grains, 2**GRAIN_BITS))
+    return float(Fraction(grains, GRAINS))

@@ -2,20 +2,24 @@
 
 >>> round(exact_delta(0.1, 1, 1.0), 7)
 0.0001058
+>>> from targetcharge.accounting.budget import Budget
 >>> exact_hits(0.01, Budget(1.0, 1e-6))
-200
+229
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from targetcharge import checks
-from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
 from targetcharge.accounting.kind import NOT_PRIOR, Kind
 from targetcharge.errors import InvalidParameter, TooLarge
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.budget import Budget
 
 MAX_PROFILE_CELLS = 100_000_000
 """A stored profile is at most 800 MB."""
@@ -172,8 +176,6 @@ def exact_profile(
     lattice = Lattice.for_hits(kind, query_epsilon, hits, checks.positive_delta(delta))
     rows = MAX_PROFILE_CELLS // (lattice.depth + 1)
     if hits > rows:
-        expected = (
-            f"at most {rows} for a profile at query_epsilon {query_epsilon:g}, which stores every level"
-        )
+        expected = f"at most {rows} for a profile at query_epsilon {query_epsilon:g}, which stores every level"
         raise TooLarge("hits", hits, expected)
     return ExactProfile(tuple(lattice.levels(hits)))

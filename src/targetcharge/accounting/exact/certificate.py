@@ -75,15 +75,12 @@ class Certificate:
         constant = self.exponent * math.log(self.exponent) - (1 + self.exponent) * math.log1p(self.exponent)
         log_top = -(self.top + 1 - self.shift) * self.epsilon - step * (depth + self.top + 1) + charged
         log_bottom = (
-            constant
-            - step * (self.bottom + 1 + self.shift)
-            + charged
-            - self.epsilon * (self.bottom + 1 - depth)
+            constant - step * (self.bottom + 1 + self.shift) + charged - self.epsilon * (self.bottom + 1 - depth)
         )
         edges = np.exp(np.minimum(log_top, 1.0)) + np.exp(np.minimum(log_bottom, 1.0))
         steps = (2 * hits + 1840) / self.least_hit
         inflation = math.exp(min(steps * (violation + ROUNDING), 1.0))
-        return np.minimum(inflation * (values + edges) + FLOOR, 1.0)
+        return np.asarray(np.minimum(inflation * (values + edges) + FLOOR, 1.0))
 
 
 def violation(options: NDArray[np.float64], level: NDArray[np.float64]) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Target
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import NotAllowed
 
 if TYPE_CHECKING:
     from targetcharge.accounting.kind import Kind
@@ -35,15 +35,14 @@ BOUNDARY: Final = Mark.BOUNDARY
 class Boundary(Target):
     """The mark of the boundary wrapper: no outcome of the wrapped algorithm was likely enough."""
 
+    max_epsilon = prices.MAX_BOUNDARY_EPSILON
+
     def __contains__(self, outcome: object) -> bool:
         """Return whether the outcome is the mark."""
         return outcome is BOUNDARY
 
     def kappa(self, order: float, epsilon: float) -> float:
-        """Return `prices.boundary`, for the ε of the wrapped algorithm (at most 1)."""
-        if epsilon > prices.MAX_BOUNDARY_EPSILON:
-            expected = f"at most {prices.MAX_BOUNDARY_EPSILON:g} for the boundary wrapper, whose price is known up to there"
-            raise InvalidParameter("epsilon", epsilon, expected)
+        """Return `prices.boundary`, for the ε of the wrapped algorithm."""
         return prices.boundary(order, epsilon)
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:

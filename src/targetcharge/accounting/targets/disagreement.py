@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
@@ -17,9 +18,11 @@ from targetcharge.accounting.targets.target import Target
 class Disagreement(Target):
     """The pair of outcomes of two independent runs is not a pair of equals."""
 
+    max_epsilon = checks.MAX_QUERY_EPSILON / 2
+
     def __contains__(self, outcome: object) -> bool:
         """Return whether the outcome is a pair of different values."""
-        if not isinstance(outcome, tuple) or len(outcome) != 2:  # noqa: PLR2004 - a pair
+        if not isinstance(outcome, tuple) or len(outcome) != 2:
             return True
         first, second = outcome
         return bool(first != second)

@@ -30,7 +30,7 @@ class NotPrior(Target):
     def __post_init__(self) -> None:
         """Refuse a prior that has no plain yes-or-no equality."""
         try:
-            equal = bool(self.prior == self.prior)  # noqa: PLR0124 - that is the question
+            equal = bool(self.prior == self.prior)
         except ValueError:
             equal = False
         if not equal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 class Target(ABC):
     """The set of outcomes that cost. An outcome in it is a hit."""
+
+    max_epsilon: ClassVar[float] = checks.MAX_QUERY_EPSILON
+    """The largest ε of a computation for which this target has a price."""
 
     @abstractmethod
     def __contains__(self, outcome: object) -> bool:
@@ -34,6 +37,15 @@ class Target(ABC):
         """Return what exact accounting must cover; NotAllowed if it cannot account for this target."""
 
     @final
+    def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
+        """Return the ε of a computation that this target can price."""
+        epsilon = checks.query_epsilon(epsilon, name)
+        if epsilon > self.max_epsilon:
+            expected = f"at most {self.max_epsilon:g} for {type(self).__name__}, whose price is known up to there"
+            raise InvalidParameter(name, epsilon, expected)
+        return epsilon
+
+    @final
     def price(self, order: float, epsilon: float) -> float:
         """Return the Rényi price of one hit at this order for an ε-DP computation.
 
@@ -41,13 +53,13 @@ class Target(ABC):
             InvalidParameter: if a parameter is out of range or the price is infinite at this order.
         """
         order = checks.order(order)
-        epsilon = checks.query_epsilon(epsilon, "epsilon")
+        epsilon = self.check_epsilon(epsilon)
         kappa = self.kappa(order, epsilon)
         if kappa < math.inf:
             return kappa
         limit = largest_real(lambda a: self.kappa(a, epsilon) < math.inf, 1.0, order, 1e-9)
         expected = (
-            f"below {limit:.6g} for epsilon {epsilon:g} with {type(self).__name__}: at or above it a miss alone"
-            " outweighs any charge, so the price is infinite; take a smaller order or a smaller epsilon"
+            f"at most {limit:.6g} for epsilon {epsilon:g} with {type(self).__name__}: above it the price is"
+            " infinite; take a smaller order or a smaller epsilon"
         )
         raise InvalidParameter("order", order, expected)

@@ -1,0 +1,203 @@
+"""Tariffs: how a meter prices a hit, and how much it may charge in all.
+
+A tariff is fixed when the session opens and never changes. Prices are whole units, so that a total is exact
+whatever the order of the charges: one unit a hit for exact accounting, grains of 2^-128 for Rényi accounting.
+
+>>> from targetcharge.accounting.budget import Budget
+>>> from targetcharge.accounting.targets import NotPrior
+>>> tariff = exact_tariff(Budget(1.0, 1e-6), 0.01, (NotPrior(False),))
+>>> tariff.capacity, tariff.quote(NotPrior(0), 0.01)
+(229, Price(units=1, value=1.0))
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from targetcharge import checks
+from targetcharge.accounting.affordable import largest_query_epsilon
+from targetcharge.accounting.exact import exact_epsilon, exact_hits
+from targetcharge.accounting.renyi import (
+    best_order_for_budget,
+    renyi_epsilon,
+    renyi_hits,
+    total_of_budget,
+)
+from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets import Target
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one hit costs.
+
+    Attributes:
+        units: on the meter's exact scale.
+        value: for people: 1.0 hit, or κ.
+    """
+
+    units: int
+    value: float
+
+
+class Tariff(Protocol):
+    """How a meter prices and what it may charge."""
+
+    @property
+    def name(self) -> Literal["exact", "renyi"]:
+        """Return the word for it."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Return the most units that may ever be charged."""
+        ...
+
+    @property
+    def typical(self) -> Price:
+        """Return the price of a hit of the declared kind."""
+        ...
+
+    @property
+    def order(self) -> float:
+        """Return the Rényi order at which running totals are told."""
+        ...
+
+    def quote(self, target: Target, epsilon: float) -> Price:
+        """Return the price of one hit of this target for an ε-DP computation.
+
+        Raises:
+            NotAllowed: if this tariff has no price for it.
+        """
+        ...
+
+    def total(self, units: int) -> float:
+        """Return charged units as a total of Rényi prices."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExactTariff:
+    """One unit a hit; as many units as exact accounting grants for the declared query ε and kind."""
+
+    query_epsilon: float
+    kind: Kind
+    capacity: int
+    order: float
+
+    @property
+    def name(self) -> Literal["exact"]:
+        """Return "exact"."""
+        return "exact"
+
+    @property
+    def typical(self) -> Price:
+        """Return one hit."""
+        return Price(1, 1.0)
+
+    def quote(self, target: Target, epsilon: float) -> Price:
+        """Return one hit, if the question is one that was declared when the session opened."""
+        epsilon = target.check_epsilon(epsilon)
+        if epsilon > self.query_epsilon:
+            sentence = (
+                f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
+                f" {self.query_epsilon:g}: make it more private, or open the session with meter='renyi'"
+            )
+            raise NotAllowed(sentence)
+        if not self.kind.covers(target.kind(epsilon)):
+            sentence = (
+                f"this session's exact meter was not opened for {target!r} at epsilon {epsilon:g}:"
+                " declare such a target when opening, or open the session with meter='renyi'"
+            )
+            raise NotAllowed(sentence)
+        return self.typical
+
+    def total(self, units: int) -> float:
+        """Return hits times the Rényi price of a hit."""
+        return units * self.kind.kappa(self.order, self.query_epsilon)
+
+
+@dataclass(frozen=True)
+class RenyiTariff:
+    """The Rényi price of each question at one fixed order; as much as the budget grants at it."""
+
+    capacity: int
+    order: float
+    typical: Price
+
+    @property
+    def name(self) -> Literal["renyi"]:
+        """Return "renyi"."""
+        return "renyi"
+
+    def quote(self, target: Target, epsilon: float) -> Price:
+        """Return κ at this session's order."""
+        epsilon = target.check_epsilon(epsilon)
+        value = target.kappa(self.order, epsilon)
+        if value == math.inf:
+            sentence = (
+                f"{target!r} at epsilon {epsilon:g} has no finite price at this session's order"
+                f" {self.order:.6g}: ask with a smaller epsilon, or declare the largest when opening"
+            )
+            raise NotAllowed(sentence)
+        return Price(grains_up(value), value)
+
+    def total(self, units: int) -> float:
+        """Return grains as a number."""
+        return from_grains(units)
+
+
+def exact_tariff(budget: Budget, query_epsilon: float, targets: Sequence[Target]) -> ExactTariff:
+    """Return the exact tariff of a session with this query ε that may ask any of these targets."""
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    kind = targets[0].kind(query_epsilon)
+    for target in targets[1:]:
+        kind |= target.kind(query_epsilon)
+    capacity = exact_hits(query_epsilon, budget, kind)
+    if not capacity:
+
+        def one_hit(query: float) -> float:
+            return exact_epsilon(query, 1, budget.delta, kind.q, disagreement=kind.disagreement)
+
+        raise too_small(budget, query_epsilon, one_hit)
+    return ExactTariff(query_epsilon, kind, capacity, best_order_for_budget(kind, query_epsilon, budget))
+
+
+def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiTariff:
+    """Return the Rényi tariff whose order buys the most hits of this target at this query ε."""
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    if not renyi_hits(target, query_epsilon, budget):
+        raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
+    order = best_order_for_budget(target, query_epsilon, budget)
+    value = target.kappa(order, query_epsilon)
+    return RenyiTariff(grains_down(total_of_budget(budget, order)), order, Price(grains_up(value), value))
+
+
+def too_small(
+    budget: Budget, query_epsilon: float, one_hit: Callable[[float], float], otherwise: str = ""
+) -> InvalidParameter:
+    """Return the error of a budget that does not cover one hit, with the query ε that would work.
+
+    Args:
+        budget: of the whole session.
+        query_epsilon: what was asked for.
+        one_hit: the ε' of a session with one hit as a function of the query ε.
+        otherwise: what else would work.
+    """
+    largest = largest_query_epsilon(one_hit, budget.epsilon, query_epsilon)
+    if largest is None:
+        advice = f"smaller than {checks.MIN_QUERY_EPSILON:g}, which is useless: raise the budget"
+    else:
+        advice = f"at most {largest:.3g}, or the budget larger"
+    cost = f"({one_hit(query_epsilon):.4g}, {budget.delta:g})"
+    sentence = f"{advice}: one hit costs {cost} and the budget is ({budget.epsilon:g}, {budget.delta:g})"
+    return InvalidParameter("query_epsilon", query_epsilon, sentence + otherwise)

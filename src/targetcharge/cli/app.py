@@ -1,0 +1,40 @@
+"""The `tct` command and how its errors reach the user."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from targetcharge import __version__
+from targetcharge.cli import plan
+from targetcharge.cli.exits import exit_code
+from targetcharge.errors import TargetChargeError
+
+app = typer.Typer(
+    name="tct",
+    help="Ask a sensitive dataset many questions; pay privacy only for the surprises.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+app.command("plan")(plan.command)
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    *, version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False
+) -> None:
+    if version:
+        typer.echo(f"targetcharge {__version__}")
+        raise typer.Exit
+
+
+def run() -> None:
+    """Run the command; an error of ours becomes one plain sentence and its exit code."""
+    try:
+        app()
+    except TargetChargeError as error:
+        Console(stderr=True, soft_wrap=True).print(f"tct: {error}", style="red", markup=False, highlight=False)
+        sys.exit(exit_code(error))

@@ -1,0 +1,22 @@
+"""One table from errors to exit codes.
+
+>>> from targetcharge.errors import InvalidParameter
+>>> exit_code(InvalidParameter("epsilon", 0, "above 0"))
+2
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from targetcharge.errors import InvalidParameter, Refused, TargetChargeError
+
+EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
+    InvalidParameter: 2,
+    Refused: 3,
+}
+
+
+def exit_code(error: TargetChargeError) -> int:
+    """Return the exit code of an error."""
+    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
