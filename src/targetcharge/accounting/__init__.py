@@ -28,7 +28,7 @@ from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.meter import Meter, Odometer
 from targetcharge.accounting.pairs import Split, best_q, split
 from targetcharge.accounting.paper import overrun_probability, paper_epsilon
-from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
+from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
 
 __all__ = [
     "Budget",
@@ -50,6 +50,7 @@ __all__ = [
     "optimal_epsilon",
     "overrun_probability",
     "paper_epsilon",
+    "renyi_delta",
     "renyi_epsilon",
     "renyi_hits",
     "selection_epsilon",

@@ -18,8 +18,14 @@ from targetcharge.accounting.baselines import (
     between_thresholds_gap,
     sparse_vector_epsilon,
 )
-from targetcharge.accounting.composition import advanced_epsilon, basic_epsilon, optimal_epsilon, optimal_hits
-from targetcharge.accounting.exact import exact_epsilon, exact_hits
+from targetcharge.accounting.composition import (
+    advanced_epsilon,
+    basic_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+    optimal_hits,
+)
+from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
 from targetcharge.accounting.paper import Tail, paper_epsilon
 from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import Between, Boundary, Everything, NotPrior, Target
@@ -32,13 +38,15 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
 
     EpsilonOf = Callable[[float, int, float], float]
+    Affordable = Callable[[float, int, Budget], bool]
     HitsOf = Callable[[float, Budget], int]
+    QueryOf = Callable[[int, Budget], float | None]
 
 EVERY_QUESTION: Final = "every question"
 HITS: Final = "hits"
 SPARSE_VECTOR: Final = "classic sparse vector"
 
-_MOST_SEARCHED = 1_000_000
+_MOST_SEARCHED = 2**40
 
 
 @dataclass(frozen=True)
@@ -48,98 +56,117 @@ class Accounting:
     Attributes:
         name: as tables show it.
         pays_for: what is counted: every question asked, or hits only.
+        max_epsilon: the largest query ε it can account for.
         epsilon: ε' of the whole session from query ε, how many are counted, and δ'.
         hits: how many a budget buys at a query ε.
-        max_epsilon: the largest query ε it can account for.
+        query_epsilon: the largest query ε at which a budget buys so many; None if there is none.
     """
 
     name: str
     pays_for: Literal["every question", "hits"]
+    max_epsilon: float
     epsilon: EpsilonOf
     hits: HitsOf
-    max_epsilon: float
-
-    def query_epsilon(self, hits: int, budget: Budget) -> float | None:
-        """Return the largest query ε with which the budget buys this many; None if there is none."""
-        return largest_query_epsilon(
-            lambda query: self.epsilon(query, hits, budget.delta), budget.epsilon, self.max_epsilon
-        )
+    query_epsilon: QueryOf
 
 
-def _searched(epsilon: EpsilonOf) -> HitsOf:
-    """Return how many a budget buys, by bisection over the ε' of a session."""
+def _accounting(
+    name: str,
+    epsilon: EpsilonOf,
+    *,
+    pays_for: Literal["every question", "hits"] = HITS,
+    max_epsilon: float = MAX_QUERY_EPSILON,
+    affordable: Affordable | None = None,
+    hits: HitsOf | None = None,
+) -> Accounting:
+    """Return an accounting; what is not given is searched for with `affordable`, or with ε' alone."""
 
-    def hits(query_epsilon: float, budget: Budget) -> int:
-        return largest_integer(
-            lambda count: epsilon(query_epsilon, count, budget.delta) <= budget.epsilon, _MOST_SEARCHED
-        )
+    def within(query: float, count: int, budget: Budget) -> bool:
+        return epsilon(query, count, budget.delta) <= budget.epsilon
 
-    return hits
+    fits = affordable or within
+
+    def search_hits(query: float, budget: Budget) -> int:
+        return largest_integer(lambda count: fits(query, count, budget), _MOST_SEARCHED)
+
+    def search_query(count: int, budget: Budget) -> float | None:
+        # A session is never better than one of its computations: a query ε above the budget's is hopeless.
+        most = min(max_epsilon, budget.epsilon)
+        return largest_query_epsilon(lambda query: fits(query, count, budget), most)
+
+    return Accounting(name, pays_for, max_epsilon, epsilon, hits or search_hits, search_query)
 
 
 def catalogue(target: Target) -> tuple[Accounting, ...]:
     """Return every accounting that applies to sessions with this target, the best ones last."""
     found = _compositions(target)
     if isinstance(target, NotPrior):
-        found.append(_hits(SPARSE_VECTOR, lambda query, count, _: sparse_vector_epsilon(query, count)))
+        found.append(_accounting(SPARSE_VECTOR, lambda query, count, _: sparse_vector_epsilon(query, count)))
     if isinstance(target, Between):
-        largest = MAX_QUERY_EPSILON / 6
-        found.append(_hits("Bun-Steinke-Ullman", _between(target), max_epsilon=largest))
+        found.append(_bun_steinke_ullman(target))
     if not isinstance(target, Everything):
         found += [
-            _hits("paper, simple Chernoff", _paper(target, "simple"), max_epsilon=target.max_epsilon),
-            _hits("paper, raw Chernoff", _paper(target, "raw"), max_epsilon=target.max_epsilon),
-            _hits("paper, exact tail", _paper(target, "exact"), max_epsilon=target.max_epsilon),
+            _paper(target, "simple", "paper, simple Chernoff"),
+            _paper(target, "raw", "paper, raw Chernoff"),
+            _paper(target, "exact", "paper, exact tail"),
         ]
     renyi = partial(renyi_epsilon, target)
-    found.append(_hits("Rényi", renyi, partial(renyi_hits, target), target.max_epsilon))
+    bought = partial(renyi_hits, target)
+    found.append(_accounting("Rényi", renyi, max_epsilon=target.max_epsilon, hits=bought))
     if not isinstance(target, Boundary):
         found.append(_exact(target))
     return tuple(found)
 
 
-def _hits(
-    name: str, epsilon: EpsilonOf, hits: HitsOf | None = None, max_epsilon: float = MAX_QUERY_EPSILON
-) -> Accounting:
-    return Accounting(name, HITS, epsilon, hits or _searched(epsilon), max_epsilon)
-
-
 def _compositions(target: Target) -> list[Accounting]:
     """Return plain compositions of the computation as it is published (2ε for run twice, t(ε) for Boundary)."""
 
-    def every(name: str, epsilon: EpsilonOf, hits: HitsOf | None = None) -> Accounting:
-        def published(query: float, count: int, delta: float) -> float:
-            return epsilon(target.paper_row(query)[0], count, delta)
+    def published(query: float) -> float:
+        return target.paper_row(query)[0]
 
-        def bought(query: float, budget: Budget) -> int:
-            return (hits or _searched(epsilon))(target.paper_row(query)[0], budget)
+    def optimal_fits(query: float, count: int, budget: Budget) -> bool:
+        return optimal_delta(published(query), count, budget.epsilon) <= budget.delta
 
-        return Accounting(name, EVERY_QUESTION, published, bought, target.max_epsilon)
-
+    every = partial(_accounting, pays_for=EVERY_QUESTION, max_epsilon=target.max_epsilon)
     return [
-        every("basic composition", lambda query, count, _: basic_epsilon(query, count)),
-        every("advanced composition", advanced_epsilon),
-        every("optimal composition", optimal_epsilon, optimal_hits),
+        every("basic composition", lambda query, count, _: basic_epsilon(published(query), count)),
+        every("advanced composition", lambda query, *rest: advanced_epsilon(published(query), *rest)),
+        every(
+            "optimal composition",
+            lambda query, *rest: optimal_epsilon(published(query), *rest),
+            affordable=optimal_fits,
+            hits=lambda query, budget: optimal_hits(published(query), budget),
+        ),
     ]
 
 
-def _paper(target: Target, tail: Tail) -> EpsilonOf:
+def _paper(target: Target, tail: Tail, name: str) -> Accounting:
     def epsilon(query: float, hits: int, delta: float) -> float:
         computation, q = target.paper_row(query)
         return paper_epsilon(computation, hits, delta, q, tail=tail)
 
-    return epsilon
+    return _accounting(name, epsilon, max_epsilon=target.max_epsilon)
 
 
-def _between(target: Between) -> EpsilonOf:
-    """Return the ε' of Bun, Steinke and Ullman's algorithm; infinite where the band is too narrow for it."""
+def _bun_steinke_ullman(target: Between) -> Accounting:
+    """Return the accounting of their BetweenThresholds, which needs a band of a certain width."""
+
+    def wide_enough(query: float, hits: int, delta: float) -> bool:
+        return between_thresholds_gap(query, delta / (2 * hits)) <= target.high - target.low
 
     def epsilon(query: float, hits: int, delta: float) -> float:
-        if between_thresholds_gap(query, delta / (2 * hits)) > target.high - target.low:
-            return math.inf
-        return between_thresholds_epsilon(query, hits, delta)
+        return between_thresholds_epsilon(query, hits, delta) if wide_enough(query, hits, delta) else math.inf
 
-    return epsilon
+    largest = MAX_QUERY_EPSILON / 6
+    plain = _accounting("Bun-Steinke-Ullman", between_thresholds_epsilon, max_epsilon=largest)
+
+    def query_epsilon(hits: int, budget: Budget) -> float | None:
+        # More noise needs a wider band, so only the largest affordable query ε can do.
+        query = plain.query_epsilon(hits, budget)
+        return query if query and wide_enough(query, hits, budget.delta) else None
+
+    searched = _accounting(plain.name, epsilon, max_epsilon=largest)
+    return Accounting(plain.name, HITS, largest, epsilon, searched.hits, query_epsilon)
 
 
 def _exact(target: Target) -> Accounting:
@@ -147,7 +174,14 @@ def _exact(target: Target) -> Accounting:
         kind = target.kind(query)
         return exact_epsilon(query, hits, delta, kind.q, disagreement=kind.disagreement)
 
-    def bought(query: float, budget: Budget) -> int:
-        return exact_hits(query, budget, target.kind(query))
+    def fits(query: float, hits: int, budget: Budget) -> bool:
+        kind = target.kind(query)
+        return exact_delta(query, hits, budget.epsilon, kind.q, disagreement=kind.disagreement) <= budget.delta
 
-    return _hits("exact", epsilon, bought, target.max_epsilon)
+    return _accounting(
+        "exact",
+        epsilon,
+        max_epsilon=target.max_epsilon,
+        affordable=fits,
+        hits=lambda query, budget: exact_hits(query, budget, target.kind(query)),
+    )

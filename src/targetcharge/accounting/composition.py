@@ -13,13 +13,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from targetcharge import checks
-from targetcharge.errors import TooLarge
+from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer, smallest_real
 
 if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
 
-MAX_COMPUTATIONS = 10_000_000
+MAX_COMPUTATIONS = 1_000_000
 """The most computations whose optimal composition is added up term by term."""
 
 
@@ -32,6 +32,8 @@ def advanced_epsilon(query_epsilon: float, computations: float, delta: float) ->
     """Return ½kε² + ε·sqrt(2k ln(1/δ)) (Bun and Steinke 2016, by concentrated DP; a real k is allowed)."""
     query_epsilon = checks.query_epsilon(query_epsilon)
     delta = checks.positive_delta(delta)
+    if not 0 < checks.real("computations", computations, "finite and above 0") < math.inf:
+        raise InvalidParameter("computations", computations, "finite and above 0")
     spread = math.sqrt(2 * computations * -math.log(delta))
     return computations * query_epsilon**2 / 2 + query_epsilon * spread
 
@@ -68,9 +70,17 @@ def optimal_epsilon(query_epsilon: float, computations: int, delta: float) -> fl
 
 
 def optimal_hits(query_epsilon: float, budget: Budget) -> int:
-    """Return how many computations a budget covers by optimal composition."""
+    """Return how many computations a budget covers by optimal composition.
+
+    Raises:
+        TooLarge: if more than can be added up.
+    """
 
     def affordable(computations: int) -> bool:
         return optimal_delta(query_epsilon, computations, budget.epsilon) <= budget.delta
 
-    return largest_integer(affordable, MAX_COMPUTATIONS)
+    most = largest_integer(affordable, MAX_COMPUTATIONS)
+    if most == MAX_COMPUTATIONS:
+        expected = f"larger: this budget covers more than the {most:,} computations that can be added up"
+        raise TooLarge("query_epsilon", query_epsilon, expected)
+    return most

@@ -4,8 +4,9 @@ At order a > 1 the *price* of a target is the smallest κ such that for all neig
 
     Σ_{y∉⊤} Z⁰(y)^a Z¹(y)^{1-a}  +  e^{-κ} Σ_{y∈⊤} Z⁰(y)^a Z¹(y)^{1-a}  ≤  1.
 
-All functions return an upper bound, at most 1e-12 (Boundary: 0.2%) above the supremum, and `inf` where no
-finite price exists. They are cached: a session prices the same few questions over and over.
+All functions return an upper bound and `inf` where no finite price exists. The bound is at most 1e-9 above the
+supremum up to 99.9% of the largest finite order (Boundary: 0.2%, where (a-1)ε > 1e-6), looser just below it.
+They are cached: a session prices the same few questions over and over.
 Proofs: docs/theory.md#renyi-prices.
 
 >>> round(not_prior(2.0, 0.1), 7)
@@ -63,8 +64,8 @@ def q_target(order: float, epsilon: float, q: float) -> float:
     """
     shift = (order - 1) * epsilon
     if order * epsilon > _LARGEST_EXPONENT:
-        # Plain composition costs at most uε; any free outcome is beyond price at such an order.
-        return up(shift) if q == 1 else math.inf
+        # Any free outcome is beyond price at such an order; plain composition costs ln m, whose e^{-uε} is nil.
+        return up(shift - math.log1p(math.exp(-epsilon))) if q == 1 else math.inf
     miss = 1 / (1 + math.exp(epsilon))
     excess = _moment_excess(order, epsilon)
     if q <= miss:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
 
-_EXPONENTS = np.geomspace(1e-9, 60.0, 300)
+_EXPONENTS = np.geomspace(1e-12, 60.0, 400)
 """Candidate values of uε: from the smallest that matter at ε = 10 to the largest of plain composition."""
 
 
@@ -81,6 +81,22 @@ def best_order_for_hits(priced: Priced, query_epsilon: float, hits: int, delta: 
     return _best_order(epsilon_at, query_epsilon)
 
 
+def log_delta_of_total(total: float, order: float, epsilon: float) -> float:
+    """Return ln δ' of a session whose charges never exceed `total`, from above (may be positive)."""
+    exponent = order - 1
+    parts = (total, exponent * math.log(exponent), -order * math.log(order), -exponent * epsilon)
+    return sum(parts) + 1e-15 * sum(abs(part) for part in parts)
+
+
+def best_order_for_epsilon(priced: Priced, query_epsilon: float, hits: int, epsilon: float) -> float:
+    """Return the order at which `hits` hits have the smallest δ' at ε'."""
+
+    def log_delta_at(order: float) -> float:
+        return log_delta_of_total(hits * priced.kappa(order, query_epsilon), order, epsilon)
+
+    return _best_order(log_delta_at, query_epsilon)
+
+
 def best_order_for_budget(priced: Priced, query_epsilon: float, budget: Budget) -> float:
     """Return the order at which the budget buys the most hits."""
 
@@ -105,6 +121,15 @@ def renyi_epsilon(target: Priced, query_epsilon: float, hits: int, delta: float)
     delta = checks.positive_delta(delta)
     order = best_order_for_hits(target, query_epsilon, hits, delta)
     return max(0.0, epsilon_of_total(up(hits * target.kappa(order, query_epsilon)), order, delta))
+
+
+def renyi_delta(target: Priced, query_epsilon: float, hits: int, epsilon: float) -> float:
+    """Return δ' of a session with this target, query ε and number of hits, at ε', with the best order."""
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    hits = checks.hits(hits)
+    epsilon = checks.epsilon_or_zero(epsilon)
+    order = best_order_for_epsilon(target, query_epsilon, hits, epsilon)
+    return math.exp(min(0.0, log_delta_of_total(up(hits * target.kappa(order, query_epsilon)), order, epsilon)))
 
 
 def renyi_hits(target: Priced, query_epsilon: float, budget: Budget) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from targetcharge import checks
 from targetcharge.accounting.exact.lattice import Lattice, Level
 from targetcharge.accounting.kind import NOT_PRIOR, Kind
+from targetcharge.accounting.renyi import renyi_delta, renyi_hits
 from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 MAX_PROFILE_CELLS = 100_000_000
 """A stored profile is at most 800 MB."""
 
-_HALVINGS = 6
-_CHORD_ERROR = 1e-5
+_MOST_CHORDS = 8
+_CHORD_ERROR = 1e-6
 
 
 def kind_of(q: float | None, *, disagreement: bool) -> Kind:
@@ -45,6 +46,8 @@ def exact_delta(
 ) -> float:
     """Return the smallest δ' with which a session is (ε', δ')-DP, certified from above.
 
+    Where even the Rényi bound is below 1e-90 that bound is returned: nothing smaller is worth a computation.
+
     Args:
         query_epsilon: every computation is private with this ε.
         hits: the number of hits after which the session stops.
@@ -59,6 +62,9 @@ def exact_delta(
     kind = kind_of(q, disagreement=disagreement)
     if kind.all_hits and epsilon >= hits * query_epsilon:
         return 0.0
+    negligible = renyi_delta(kind, query_epsilon, hits, epsilon)
+    if negligible < checks.MIN_DELTA:
+        return negligible
     return _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits).delta_at(epsilon)
 
 
@@ -90,26 +96,21 @@ def exact_epsilon(
 
 
 def _refine(kind: Kind, query_epsilon: float, hits: int, delta: float, level: Level, epsilon: float) -> float:
-    """Return ε' with the chord between lattice points replaced by ever shorter ones.
+    """Return ε' with the chord between two lattice points replaced by ever shorter chords.
 
-    Each halving runs the lattice at a shifted position, where the bound is not interpolated. By convexity in
-    e^{ε'} the chord through two certified points stays an upper bound between them.
+    δ' is convex in e^{ε'}, so between two certified points it lies below their chord: where the chord meets δ
+    is a valid ε'. There the lattice is run again, at a shifted position where nothing is interpolated, and that
+    point becomes the right end of the next chord.
     """
-    if epsilon - level.epsilon_at_least(delta) <= _CHORD_ERROR * epsilon:
-        return epsilon
-    low = max(0, math.floor(epsilon / query_epsilon * (1 - 1e-12))) * query_epsilon
-    high, low_delta, high_delta = epsilon, level.delta_at(low), delta
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, middle), hits).delta_at(middle)
-        if found <= delta:
-            high, high_delta = middle, found
-        else:
-            low, low_delta = middle, found
-    if high_delta >= low_delta:
-        return high
-    weight = (low_delta - delta) / (low_delta - high_delta)
-    return min(high, low + math.log1p(weight * math.expm1(high - low)) * (1 + 1e-12))
+    low = math.floor(epsilon / query_epsilon * (1 - 1e-12)) * query_epsilon
+    low_delta = level.delta_at(low)
+    for _ in range(_MOST_CHORDS):
+        found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits).delta_at(epsilon)
+        if found >= delta * (1 - _CHORD_ERROR) or found >= low_delta:
+            break
+        weight = min(1.0, (low_delta - delta) / (low_delta - found))
+        epsilon = min(epsilon, (low + math.log1p(weight * math.expm1(epsilon - low))) * (1 + 1e-12))
+    return epsilon
 
 
 def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> int:
@@ -123,7 +124,8 @@ def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> 
         return math.floor(budget.epsilon / query_epsilon)
     checks.positive_delta(budget.delta)
     lattice = Lattice.for_budget(kind, query_epsilon, budget)
-    lattice.check_size(1)
+    # Exact accounting buys at least what Rényi accounting does: refuse a hopeless run before it starts.
+    lattice.check_size(max(1, renyi_hits(kind, query_epsilon, budget)))
     bought = 0
     for level in lattice.levels(lattice.most_hits):
         if level.delta_at(budget.epsilon) > budget.delta:

@@ -27,6 +27,7 @@ from targetcharge.accounting.exact.moves import STOP, moves_of
 from targetcharge.accounting.kind import NOT_PRIOR
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
+    best_order_for_epsilon,
     best_order_for_hits,
     epsilon_of_total,
     total_of_budget,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 MAX_WIDTH = 4_000_000
 """The widest lattice: about 1 GiB of working memory."""
 
-MAX_CELLS = 1_000_000_000
-"""The most cells of all levels together: about half a minute."""
+MAX_CELLS = 400_000_000
+"""The most cells of all levels together: about a quarter of a minute."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class Level:
 
         Between lattice points it interpolates linearly in e^{ε'}: δ' is convex in it, so the chord is above.
         """
-        place = epsilon / self.epsilon * (1 - 1e-15) - self.shift
-        below = max(math.floor(place), 0)
-        if place <= below or below >= len(self.deltas) - 1:
+        place = max(0.0, epsilon / self.epsilon * (1 - 1e-15) - self.shift)
+        below = math.floor(place)
+        if place == below or below >= len(self.deltas) - 1:
             return float(self.deltas[min(below, len(self.deltas) - 1)])
         weight = math.expm1((place - below) * self.epsilon) / math.expm1(self.epsilon)
         lower, upper = self.deltas[below], self.deltas[below + 1]
@@ -88,21 +89,7 @@ class Level:
         lower, upper = self.deltas[first - 1], self.deltas[first]
         weight = (lower - delta) / (lower - upper)
         start = (first - 1 + self.shift) * self.epsilon
-        return float(start + math.log1p(weight * math.expm1(self.epsilon)) * (1 + 1e-12))
-
-    def epsilon_at_least(self, delta: float) -> float:
-        """Return roughly how small `epsilon_at` could be without the chord: not a bound, a measure of its error.
-
-        A convex function lies above its chords extended beyond their ends; both neighbouring chords are.
-        """
-        first = int(np.flatnonzero(self.deltas <= delta)[0])
-        roots = [0.0]
-        for left, right in ((first - 2, first - 1), (first, first + 1)):
-            if left >= 0 and right < len(self.deltas) and self.deltas[left] > self.deltas[right]:
-                weight = (self.deltas[left] - delta) / (self.deltas[left] - self.deltas[right])
-                stretch = max(-0.999, weight * math.expm1(self.epsilon))
-                roots.append((left + self.shift) * self.epsilon + math.log1p(stretch))
-        return max(roots)
+        return float(start + math.log1p(weight * math.expm1(self.epsilon))) * (1 + 1e-12)
 
 
 def _shift(kind: Kind, place: float) -> float:
@@ -111,7 +98,16 @@ def _shift(kind: Kind, place: float) -> float:
     For NotPrior and for plain composition the chord between lattice points is exact; for other kinds the
     lattice is shifted so that ε' is one of its points.
     """
-    return 0.0 if kind == NOT_PRIOR or kind.all_hits else place - math.floor(place)
+    # A hair below ε', never above: δ' falls with ε'.
+    return 0.0 if kind == NOT_PRIOR or kind.all_hits else max(0.0, place - math.floor(place) - 1e-12)
+
+
+def _finite(price: float, kind: Kind, epsilon: float) -> float:
+    """Return the price that closes off the lattice; refuse a target that hits too rarely to have one."""
+    if price == math.inf:
+        expected = f"larger for query_epsilon {epsilon:g}: such a target hits too rarely for any useful guarantee"
+        raise TooLarge("q", kind.q, expected)
+    return price
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ class Lattice:
     def for_hits(cls, kind: Kind, epsilon: float, hits: int, delta: float) -> Lattice:
         """Return the lattice that reaches down to where `hits` hits have δ' ≤ delta."""
         order = best_order_for_hits(kind, epsilon, hits, delta)
-        charge = hits * kind.kappa(order, epsilon)
+        charge = hits * _finite(kind.kappa(order, epsilon), kind, epsilon)
         reach = max(0.0, epsilon_of_total(charge, order, delta))
         return cls(kind, epsilon, math.ceil(reach / epsilon) + 1, order - 1, charge)
 
@@ -146,19 +142,18 @@ class Lattice:
     def for_budget(cls, kind: Kind, epsilon: float, budget: Budget) -> Lattice:
         """Return the lattice that reaches down to the budget's ε' with hits enough to spend its δ'."""
         order = best_order_for_budget(kind, epsilon, budget)
-        charge = 1.5 * max(0.0, total_of_budget(budget, order)) + kind.kappa(order, epsilon)
+        price = _finite(kind.kappa(order, epsilon), kind, epsilon)
+        charge = 1.5 * max(0.0, total_of_budget(budget, order)) + price
         place = budget.epsilon / epsilon
         return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
 
     @classmethod
     def for_epsilon(cls, kind: Kind, epsilon: float, hits: int, whole_epsilon: float) -> Lattice:
-        """Return the lattice for δ' at one ε', with a Rényi order that suits it (found by trying a few δ')."""
+        """Return the lattice for δ' at one ε'."""
+        order = best_order_for_epsilon(kind, epsilon, hits, whole_epsilon)
+        charge = hits * _finite(kind.kappa(order, epsilon), kind, epsilon)
         place = whole_epsilon / epsilon
-        candidates = [best_order_for_hits(kind, epsilon, hits, delta) for delta in (0.5, 1e-3, 1e-6, 1e-12, 1e-24)]
-        charges = [hits * kind.kappa(order, epsilon) for order in candidates]
-        logs = [charge - (order - 1) * whole_epsilon for charge, order in zip(charges, candidates, strict=True)]
-        best = int(np.argmin(logs))
-        return cls(kind, epsilon, math.floor(place) + 1, candidates[best] - 1, charges[best], _shift(kind, place))
+        return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
 
     @property
     def top(self) -> int:

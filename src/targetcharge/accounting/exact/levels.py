@@ -28,7 +28,7 @@ REACH = 2
 """The longest step of any move, and so the number of ghost cells beyond each end of the lattice."""
 
 _SETTLED = 1e-14
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 5000
 
 
 def with_ghosts(level: Array, top: Array) -> Array:

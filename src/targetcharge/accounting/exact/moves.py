@@ -63,14 +63,21 @@ def moves_of(kind: Kind, epsilon: float) -> tuple[Move, ...]:
 
 
 def _q_moves(q: float, up: float, down: float) -> list[Move]:
-    """Return the least hit probabilities (h₊, h₋) with x h₊ + (1-x) h₋ ≥ q and (1-x) h₊ + x h₋ ≥ q."""
-    far = q / down if q <= down else (q - down) / up
-    corners = [(0.0, far), (q, q), (far, 0.0)] if q <= down else [(far, 1.0), (q, q), (1.0, far)]
+    """Return the least hit probabilities (h₊, h₋) with x h₊ + (1-x) h₋ ≥ q and (1-x) h₊ + x h₋ ≥ q.
+
+    They are (0, q/(1-x)), (q, q) and (q/(1-x), 0) while q ≤ 1-x, then ((q-(1-x))/x, 1), (q, q) and
+    (1, (q-(1-x))/x). Masses are written without differences of nearly equal numbers.
+    """
+    even = Move("q=", miss={+1: up * (1 - q), -1: down * (1 - q)}, hit={+1: up * q, -1: down * q})
+    if q <= down:
+        rest = (down - q) / down
+        return [
+            Move("q-", miss={+1: up, -1: down * rest}, hit={-1: q}),
+            even,
+            Move("q+", miss={+1: up * rest, -1: down}, hit={+1: up * q / down}),
+        ]
     return [
-        Move(
-            f"q({plus:.3g},{minus:.3g})",
-            miss={+1: up * (1 - plus), -1: down * (1 - minus)},
-            hit={+1: up * plus, -1: down * minus},
-        )
-        for plus, minus in corners
+        Move("q-", miss={+1: 1 - q}, hit={+1: q - down, -1: down}),
+        even,
+        Move("q+", miss={-1: down * (1 - q) / up}, hit={+1: up, -1: down * (q - down) / up}),
     ]

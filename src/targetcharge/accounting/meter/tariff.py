@@ -193,7 +193,7 @@ def too_small(
         one_hit: the ε' of a session with one hit as a function of the query ε.
         otherwise: what else would work.
     """
-    largest = largest_query_epsilon(one_hit, budget.epsilon, query_epsilon)
+    largest = largest_query_epsilon(lambda query: one_hit(query) <= budget.epsilon, query_epsilon)
     if largest is None:
         advice = f"smaller than {checks.MIN_QUERY_EPSILON:g}, which is useless: raise the budget"
     else:

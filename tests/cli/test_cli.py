@@ -1,0 +1,139 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import targetcharge as tc
+from targetcharge.cli import main
+from targetcharge.cli.app import app
+from targetcharge.cli.exits import EXIT_CODES, exit_code
+
+PLAN = ["plan", "--epsilon", "1", "--delta", "1e-6"]
+
+
+def tct(*arguments):
+    """Run the installed command as a user does."""
+    code = f"import sys; from targetcharge.cli import main; sys.argv = ['tct', *{list(arguments)!r}]; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def test_plan_prints_a_table():
+    result = tct(*PLAN, "--query-epsilon", "0.05")
+    assert result.returncode == 0
+    lines = {line.split("│")[1].strip(): line for line in result.stdout.splitlines() if line.startswith("│")}
+    assert "26 questions" in lines["optimal composition"]
+    assert "2 hits" in lines["exact"]
+    assert "A budget of (1, 1e-06) at query ε 0.05" in result.stdout
+    assert "classic sparse vector technique is cheaper" in " ".join(result.stdout.split())
+
+
+def test_plan_for_hits():
+    result = CliRunner().invoke(app, [*PLAN, "--hits", "100"])
+    assert "at 100 hits" in result.stdout
+    assert "0.01443" in result.stdout
+
+
+def test_plan_as_json():
+    result = CliRunner().invoke(app, [*PLAN, "--query-epsilon", "0.05", "--json"])
+    assert json.loads(result.stdout) == tc.plan(tc.Budget(1, 1e-6), query_epsilon=0.05).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "target"),
+    [
+        (["--target", "between", "--width", "30"], tc.Between(1, 30)),
+        (["--target", "boundary"], tc.Boundary()),
+        (["--target", "disagreement"], tc.Disagreement()),
+        (["--target", "everything"], tc.Everything()),
+        (["--target", "q", "--q", "0.4"], tc.QTarget(0.4, frozenset())),
+    ],
+)
+def test_plan_for_every_target(options, target):
+    result = CliRunner().invoke(app, [*PLAN, "--query-epsilon", "0.01", "--json", *options])
+    assert json.loads(result.stdout) == tc.plan(tc.Budget(1, 1e-6), query_epsilon=0.01, target=target).as_dict()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_plan_draws_a_picture(tmp_path, ending):
+    file = tmp_path / f"plan.{ending}"
+    result = CliRunner().invoke(app, [*PLAN, "--query-epsilon", "0.01", "--plot", str(file)])
+    assert f"picture: {file}" in result.stdout.replace("\n", "")
+    content = file.read_bytes()
+    assert content.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
+    assert len(content) > 10_000
+
+
+def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
+    file = tmp_path / "plan.png"
+    options = [
+        "plan",
+        "--epsilon",
+        "400",
+        "--delta",
+        "1e-6",
+        "--query-epsilon",
+        "1.9",
+        "--target",
+        "between",
+        "--width",
+        "9",
+    ]
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*options, "--plot", str(file)])
+    assert result.exit_code == 0
+    assert "only for a query ε up to 1.67" in result.stdout
+    assert file.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--query-epsilon", "nan"], "tct: query_epsilon is nan; it must be a number from 1e-09 to 10"),
+        (["--query-epsilon", "0.1"], "it must be at most 0.0622, or the budget larger"),
+        ([], "given if and only if hits is not"),
+        (["--hits", "0"], "tct: hits is 0; it must be an integer of at least 1"),
+        (
+            ["--query-epsilon", "0.01", "--target", "between"],
+            "--width is None; it must be given with --target between",
+        ),
+        (
+            ["--query-epsilon", "0.01", "--target", "between", "--width", "0"],
+            "--width is 0; it must be at least 1",
+        ),
+        (["--query-epsilon", "0.01", "--q", "0.1"], "--q is 0.1; it must be given with --target q"),
+        (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "a file that can be written"),
+        (["--query-epsilon", "0.01", "--plot", "plan.nothing"], "a file that can be written"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(options, sentence):
+    result = tct(*PLAN, *options)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in result.stderr + result.stdout
+
+
+def test_version_and_help():
+    assert tct("--version").stdout.strip() == f"targetcharge {tc.__version__}"
+    assert "plan" in tct("--help").stdout
+
+
+def test_exit_codes_cover_the_error_tree():
+    assert exit_code(tc.TooLarge("hits", 1, "less")) == 2
+    assert exit_code(tc.BudgetSpent("spent", asked=1, left=0)) == 3
+    assert exit_code(tc.NotAllowed("no")) == 3
+    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES)
+
+
+def test_missing_dependencies_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "targetcharge.cli.app", None)
+    with pytest.raises(SystemExit, match=r"pip install 'targetcharge\[cli\]'"):
+        main()
+
+
+def test_missing_matplotlib_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = CliRunner().invoke(app, [*PLAN, "--query-epsilon", "0.01", "--plot", "plan.png"])
+    assert isinstance(result.exception, tc.InvalidParameter)
+    assert "targetcharge[plot]" in str(result.exception)
