@@ -29,7 +29,7 @@ bench: .venv/dev ## Run the benchmarks and print a table
 	$(BIN)/python -m benchmarks
 
 docs: .venv/dev ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 lock: .venv/dev ## Renew the lock files (needs uv on the path)

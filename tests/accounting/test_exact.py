@@ -2,13 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from accounting.adversary import attained_delta
-from accounting.naive_exact import lower_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 import targetcharge as tc
+from accounting.adversary import attained_delta
+from accounting.naive_exact import lower_delta
 from targetcharge.accounting import (
     Kind,
     exact_delta,
@@ -167,7 +167,7 @@ def test_a_wrong_solver_is_caught_by_the_certificate(monkeypatch):
     "kind", [NOT_PRIOR, Kind(disagreement=True), Kind(q=0.2), Kind(q=0.8), Kind(q=1.0)], ids=str
 )
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
-def test_rényi_price_closes_off_the_lattice(kind, epsilon):
+def test_renyi_price_closes_off_the_lattice(kind, epsilon):
     """The certificate's edges are supersolutions: no move gains on e^{uεj + sκ} or on e^{-εj}."""
     exponent = Lattice.for_hits(kind, epsilon, 10, 1e-6).exponent
     price = kind.kappa(1 + exponent, epsilon)

@@ -148,7 +148,7 @@ def q_of(pair, target, epsilon):
 
 
 @functools.cache
-def leaks(menu, epsilon, hits, games=GAMES):
+def leaks(menu, epsilon, hits, games):
     """Return δ of random games (rows) at the multiples of ε (columns), and each game's smallest q."""
     rows, qs = [], []
     for game in range(games):
@@ -206,7 +206,7 @@ def test_a_selection_of_more_than_the_hits_left_is_refused():
 @pytest.mark.parametrize("hits", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_interaction_of_tests_revisions_and_selections_exceeds_the_bound(epsilon, hits):
-    rows, _ = leaks(PLAIN, epsilon, hits)
+    rows, _ = leaks(PLAIN, epsilon, hits, GAMES)
     assert_never_exceeded(rows, bounds(epsilon, hits))
 
 
@@ -221,7 +221,7 @@ def test_the_same_games_do_exceed_a_bound_that_is_a_little_too_small(epsilon):
 @pytest.mark.parametrize("hits", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_interaction_with_run_twice_exceeds_the_bound_with_disagreement(epsilon, hits):
-    rows, _ = leaks(WITH_TWICE, epsilon, hits)
+    rows, _ = leaks(WITH_TWICE, epsilon, hits, GAMES)
     assert_never_exceeded(rows, bounds(epsilon, hits, disagreement=True))
 
 

@@ -95,7 +95,7 @@ def test_renyi_meter_refuses_an_infinite_price_by_name():
     meter = Meter.renyi(BUDGET, 0.01)
     with pytest.raises(tc.NotAllowed, match="no finite price at this session's order"):
         meter.quote(PLAIN, 0.5)
-    with pytest.raises(tc.InvalidParameter, match="epsilon is 2.0; it must be at most 1 for Boundary"):
+    with pytest.raises(tc.InvalidParameter, match=r"epsilon is 2\.0; it must be at most 1 for Boundary"):
         meter.quote(tc.Boundary(), 2.0)
 
 

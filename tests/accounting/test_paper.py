@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from accounting.adversary import attained_delta
 from scipy.stats import binom
 
 import targetcharge as tc
+from accounting.adversary import attained_delta
 from targetcharge.accounting import exact_delta, exact_epsilon, overrun_probability, paper_epsilon
 
 GOLDEN = [

@@ -77,7 +77,7 @@ def test_one_of_query_epsilon_and_hits():
             tc.plan(BUDGET, **arguments)
     with pytest.raises(tc.InvalidParameter, match="hits is 0"):
         tc.plan(BUDGET, hits=0)
-    with pytest.raises(tc.InvalidParameter, match="query_epsilon is 2.0; it must be at most 1 for Boundary"):
+    with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 2\.0; it must be at most 1 for Boundary"):
         tc.plan(BUDGET, query_epsilon=2.0, target=tc.Boundary())
     with pytest.raises(tc.InvalidParameter, match="delta is 0"):
         tc.plan(tc.Budget(1.0, 0.0), query_epsilon=0.01)

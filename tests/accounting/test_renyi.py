@@ -79,7 +79,7 @@ def test_a_budget_too_small_buys_nothing():
     assert renyi_hits(PLAIN, 0.1, tc.Budget(0.1, 1e-6)) == 0
 
 
-def test_rényi_is_close_to_exact_for_many_hits():
+def test_renyi_is_close_to_exact_for_many_hits():
     assert renyi_epsilon(PLAIN, 0.01, 5000, 1e-6) < 1.1 * exact_epsilon(0.01, 5000, 1e-6)
 
 

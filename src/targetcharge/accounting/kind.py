@@ -49,7 +49,7 @@ class Kind:
 
     def covers(self, other: Kind) -> bool:
         """Return whether a session of this kind may ask questions of the other."""
-        return self | other == self
+        return other == self or self | other == self
 
     def kappa(self, order: float, epsilon: float) -> float:
         """Return a Rényi price that covers every member (infinite where there is none)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from targetcharge.accounting.plan import Plan
 
 _POINTS = 24
+_STYLES: Final = {
+    "basic composition": ("0.75", 1.2),
+    "advanced composition": ("0.55", 1.2),
+    "optimal composition": ("0.3", 1.6),
+    "paper, simple Chernoff": ("#fdbe85", 1.5),
+    "paper, raw Chernoff": ("#fd8d3c", 1.5),
+    "paper, exact tail": ("#d94701", 1.5),
+    "Rényi": ("#6baed6", 2.2),
+    "exact": ("#08519c", 3.0),
+}
+"""Colour and width of a line; others are red."""
 
 
 def draw(plan: Plan, file: Path) -> None:
@@ -38,13 +49,11 @@ def draw(plan: Plan, file: Path) -> None:
     for way in catalogue(plan.target):
         values = _values(way, query, counts, plan.budget.delta)
         if values:
-            solid = way.pays_for == HITS
+            color, width = _STYLES.get(way.name, ("tab:red", 1.5))
+            asked = way.pays_for != HITS
+            label = f"{way.name} (questions)" if asked else way.name
             axes.plot(
-                counts[: len(values)],
-                values,
-                label=way.name if solid else f"{way.name} (questions)",
-                linestyle="-" if solid else ":",
-                linewidth=2.5 if way.name == "exact" else 1.3,
+                counts[: len(values)], values, ":" if asked else "-", label=label, color=color, linewidth=width
             )
     axes.axhline(plan.budget.epsilon, color="black", linestyle="--", linewidth=1)
     axes.annotate(f"budget ε = {plan.budget.epsilon:g}", (counts[0], plan.budget.epsilon), va="bottom")

@@ -11,8 +11,8 @@ T being the Bellman operator; η is *measured*. Then (docs/theory.md#certificate
 - bottom_s(j) = C·e^{-uε(b+1) + sκ}·e^{-ε(j+b+1)}: below cell -b the truth is at most the Rényi bound
   C·e^{uεj + sκ}, C = u^u/(1+u)^{1+u}, and this covers it;
 - κ is a Rényi price at order 1+u, so both are supersolutions (e^{-εj} is harmonic for every move);
-- after N = (2τ + 1848)/h steps, h the least hit probability of a move, τ hits have occurred but for a chance
-  of e^{-231} < 1e-100 (Chernoff), so at most N relative errors η compound.
+- after N = (2τ + 1840)/h steps, h the least hit probability of a move, τ hits have occurred but for a chance
+  below e^{-900} (Chernoff), so at most N relative errors η compound.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Certificate:
             constant - step * (self.bottom + 1 + self.shift) + charged - self.epsilon * (self.bottom + 1 - depth)
         )
         edges = np.exp(np.minimum(log_top, 1.0)) + np.exp(np.minimum(log_bottom, 1.0))
-        steps = (2 * hits + 1848) / self.least_hit
+        steps = (2 * hits + 1840) / self.least_hit
         inflation = math.exp(min(steps * (violation + ROUNDING), _HOPELESS))
         return np.asarray(np.minimum(inflation * (values + edges) + FLOOR, 1.0))
 

@@ -144,7 +144,8 @@ class Meter:
             BudgetSpent: with what was asked and what is left.
         """
         self._check_hits(price, count)
-        self._check_delta(delta)
+        if delta:
+            self._check_delta(delta)
 
     def charge(self, price: Price, count: int = 1) -> None:
         """Charge hits."""

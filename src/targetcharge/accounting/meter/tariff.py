@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from targetcharge import checks
@@ -149,7 +150,7 @@ class RenyiTariff:
                 f" {self.order:.6g}: ask with a smaller epsilon, or declare the largest when opening"
             )
             raise NotAllowed(sentence)
-        return Price(grains_up(value), value)
+        return _price(value)
 
     def total(self, units: int) -> float:
         """Return grains as a number."""
@@ -178,8 +179,14 @@ def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiT
     if not renyi_hits(target, query_epsilon, budget):
         raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
     order = best_order_for_budget(target, query_epsilon, budget)
-    value = target.kappa(order, query_epsilon)
-    return RenyiTariff(grains_down(total_of_budget(budget, order)), order, Price(grains_up(value), value))
+    typical = _price(target.kappa(order, query_epsilon))
+    return RenyiTariff(grains_down(total_of_budget(budget, order)), order, typical)
+
+
+@lru_cache(maxsize=4096)
+def _price(value: float) -> Price:
+    """Return a Rényi price in grains; cached, since a session quotes the same few over and over."""
+    return Price(grains_up(value), value)
 
 
 def too_small(

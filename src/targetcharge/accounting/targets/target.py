@@ -58,8 +58,9 @@ class Target(ABC):
         if kappa < math.inf:
             return kappa
         limit = largest_real(lambda a: self.kappa(a, epsilon) < math.inf, 1.0, order, 1e-9)
+        largest = math.floor(limit * 1e9) / 1e9
         expected = (
-            f"at most {math.floor(limit * 1e9) / 1e9!r} for epsilon {epsilon:g} with {type(self).__name__}: above it the price is"
+            f"at most {largest!r} for epsilon {epsilon:g} with {type(self).__name__}: above it the price is"
             " infinite; take a smaller order or a smaller epsilon"
         )
         raise InvalidParameter("order", order, expected)
