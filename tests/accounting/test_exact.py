@@ -16,8 +16,10 @@ from targetcharge.accounting import (
     exact_hits,
     exact_profile,
     optimal_delta,
+    renyi_hits,
 )
 from targetcharge.accounting.exact import lattice as lattice_module
+from targetcharge.accounting.exact import levels as levels_module
 from targetcharge.accounting.exact.certificate import violation
 from targetcharge.accounting.exact.lattice import Lattice
 from targetcharge.accounting.exact.levels import (
@@ -260,12 +262,35 @@ def test_tiny_and_large_parameters():
 def test_too_large_is_refused_with_what_fits():
     with pytest.raises(tc.TooLarge, match=r"hits is 10000000; it must be at most \d+ at query_epsilon 0.1"):
         exact_epsilon(0.1, 10_000_000, 1e-6)
-    with pytest.raises(tc.TooLarge, match="use renyi_epsilon"):
+    with pytest.raises(tc.TooLarge, match=r"query_epsilon is 10\.0; .*cells wide.*use renyi_epsilon"):
         exact_epsilon(10.0, 2000, 1e-6)
+    with pytest.raises(tc.TooLarge, match=r"q is 1e-15; it must be larger for query_epsilon 0\.1"):
+        exact_epsilon(0.1, 1, 1e-6, q=1e-15)
     with pytest.raises(tc.TooLarge, match="profile"):
         exact_profile(0.1, 200_000)
     with pytest.raises(tc.TooLarge):
         exact_hits(1e-6, tc.Budget(1.0, 1e-6))
+
+
+def test_a_count_that_outgrows_the_lattice_is_refused(monkeypatch):
+    budget = tc.Budget(1.0, 1e-6)
+    lattice = Lattice.for_budget(NOT_PRIOR, 0.01, budget)
+    between = (renyi_hits(NOT_PRIOR, 0.01, budget) + exact_hits(0.01, budget)) // 2
+    monkeypatch.setattr(lattice_module, "MAX_CELLS", lattice.width * between)
+    with pytest.raises(tc.TooLarge, match=f"hits is {between + 1}"):
+        exact_hits(0.01, budget)
+
+
+@pytest.mark.parametrize("spoilt", [0.0, -1e-9, math.nan, math.inf])
+def test_a_level_that_is_no_level_certifies_nothing(spoilt):
+    level = np.array([0.1, spoilt, 0.3])
+    assert violation(np.array([[0.1, 0.1, 0.1]]), level) == math.inf
+
+
+def test_unsettled_policies_give_a_loose_bound_not_a_false_one(monkeypatch):
+    right = exact_delta(1.0, 3, 20.0, q=0.3, disagreement=True)
+    monkeypatch.setattr(levels_module, "_MOST_ROUNDS", 1)
+    assert exact_delta(1.0, 3, 20.0, q=0.3, disagreement=True) >= right
 
 
 def test_kind_unions():

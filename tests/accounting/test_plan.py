@@ -5,6 +5,7 @@ import pytest
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, exact_hits, sparse_vector_epsilon
 from targetcharge.accounting.catalogue import catalogue
+from targetcharge.accounting.exact import lattice as lattice_module
 
 BUDGET = tc.Budget(1.0, 1e-6)
 TARGETS = [
@@ -54,6 +55,11 @@ def test_says_when_classic_sparse_vector_is_cheaper():
     assert sparse_vector_epsilon(0.01, most + 1) > exact_epsilon(0.01, most + 1, 1e-6)
     assert "hits and more" in tc.plan(tc.Budget(100.0, 1e-6), query_epsilon=1.0).advice
     assert not tc.plan(BUDGET, query_epsilon=0.01, target=tc.Boundary()).advice
+
+
+def test_advice_where_exact_accounting_gives_up(monkeypatch):
+    monkeypatch.setattr(lattice_module, "MAX_CELLS", 30_000)
+    assert "64 hits and more" in tc.plan(tc.Budget(30.0, 1e-6), query_epsilon=0.5).advice
 
 
 def test_no_advice_where_classic_sparse_vector_never_wins():

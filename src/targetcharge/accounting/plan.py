@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
 
-_SPARSE_VECTOR_SEARCH = 500
 _OURS = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)
 
@@ -116,7 +115,8 @@ def _plan_hits(budget: Budget, query: float, target: Target, ways: tuple[Account
         classic = next((row.hits for row in rows if row.accounting == SPARSE_VECTOR), 0)
         otherwise = f"; classic sparse vector would give {classic} yes-or-no hits" if classic else ""
         raise too_small(budget, query, lambda value: cheapest.epsilon(value, 1, budget.delta), otherwise)
-    return Plan(budget, target, rows, _advice(query, budget) if isinstance(target, NotPrior) else "")
+    most = max(row.hits or 0 for row in rows if row.accounting in ours)
+    return Plan(budget, target, rows, _advice(query, most, budget) if isinstance(target, NotPrior) else "")
 
 
 def _hits_row(way: Accounting, query: float, budget: Budget) -> PlanRow:
@@ -134,7 +134,9 @@ def _plan_query(budget: Budget, hits: int, target: Target, ways: tuple[Accountin
     if not affordable:
         expected = f"fewer, or the budget larger: ({budget.epsilon:g}, {budget.delta:g}) covers them at no query ε"
         raise InvalidParameter("hits", hits, expected)
-    return Plan(budget, target, rows, _advice(max(affordable), budget) if isinstance(target, NotPrior) else "")
+    return Plan(
+        budget, target, rows, _advice(max(affordable), hits, budget) if isinstance(target, NotPrior) else ""
+    )
 
 
 def _query_row(way: Accounting, hits: int, budget: Budget) -> PlanRow:
@@ -145,8 +147,12 @@ def _query_row(way: Accounting, hits: int, budget: Budget) -> PlanRow:
     return PlanRow(way.name, way.pays_for, hits, query, "" if query else "not affordable at any query ε")
 
 
-def _advice(query_epsilon: float, budget: Budget) -> str:
-    """Say up to how many hits the classic sparse vector technique is cheaper than exact accounting."""
+def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
+    """Say up to how many hits the classic sparse vector technique is cheaper than exact accounting.
+
+    Looks up to twice the hits planned for (at least 64, at most 500), and says if it is still cheaper there.
+    """
+    search = min(max(2 * planned, 64), 500)
 
     def cheaper(hits: int) -> bool:
         try:
@@ -155,10 +161,10 @@ def _advice(query_epsilon: float, budget: Budget) -> str:
             return True
         return sparse_vector_epsilon(query_epsilon, hits) <= ours
 
-    most = largest_integer(cheaper, _SPARSE_VECTOR_SEARCH)
+    most = largest_integer(cheaper, search)
     if not most:
         return ""
-    upto = f"up to {most} hits" if most < _SPARSE_VECTOR_SEARCH else f"{most} hits and more"
+    upto = f"up to {most} hits" if most < search else f"{most} hits and more"
     return (
         f"For {upto} at query ε {query_epsilon:.4g} the classic sparse vector technique is cheaper, if yes-or-no"
         " answers about monotone counts and a noisy threshold will do."

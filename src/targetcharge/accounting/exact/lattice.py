@@ -181,10 +181,15 @@ class Lattice:
         Raises:
             TooLarge: with the largest number of hits that does.
         """
-        if hits > self.most_hits:
-            advice = f"at most {self.most_hits}" if self.most_hits else "replaced by Rényi accounting"
+        if not self.most_hits:
             expected = (
-                f"{advice} at query_epsilon {self.epsilon:g}: the lattice has {self.width:,} cells"
+                f"such that its lattice fits: this one would be {self.width:,} cells wide and the limit is"
+                f" {MAX_WIDTH:,}; use renyi_epsilon, which needs no lattice"
+            )
+            raise TooLarge("query_epsilon", self.epsilon, expected)
+        if hits > self.most_hits:
+            expected = (
+                f"at most {self.most_hits} at query_epsilon {self.epsilon:g}: the lattice has {self.width:,} cells"
                 f" a hit and the limit is {MAX_CELLS:,} in all; use renyi_epsilon, which needs no lattice"
             )
             raise TooLarge("hits", hits, expected)
