@@ -23,6 +23,12 @@ MIN_QUERY_EPSILON = 1e-9
 MAX_EPSILON = 1e4
 """A guarantee above this is none."""
 
+MAX_HITS = 10**15
+"""More hits than any session will have, few enough that all sums are exact in double precision."""
+
+MIN_Q = 1e-12
+"""A target that hits more rarely has no useful guarantee."""
+
 MIN_DELTA = 1e-90
 """The certified computations carry an absolute floor of 1e-100."""
 
@@ -32,16 +38,25 @@ def real(name: str, value: float, expected: str) -> float:
     plain = type(value) is float  # the common case, and asking the number tower takes ten times as long
     if not plain and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
         raise InvalidParameter(name, value, expected)
-    if math.isnan(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InvalidParameter(name, value, expected) from None
+    if math.isnan(number):
         raise InvalidParameter(name, value, expected)
-    return float(value)
+    return number
 
 
-def query_epsilon(value: float, name: str = "query_epsilon") -> float:
-    """Return the ε of one computation, in [1e-9, 10]."""
-    expected = f"a number from {MIN_QUERY_EPSILON:g} to {MAX_QUERY_EPSILON:g}, the ε of one computation"
+def query_epsilon(
+    value: float,
+    name: str = "query_epsilon",
+    most: float = MAX_QUERY_EPSILON,
+    what: str = "one computation",
+) -> float:
+    """Return the ε of one computation, in [1e-9, most]."""
+    expected = f"a number from {MIN_QUERY_EPSILON:g} to {most:g}, the ε of {what}"
     number = real(name, value, expected)
-    if not MIN_QUERY_EPSILON <= number <= MAX_QUERY_EPSILON:
+    if not MIN_QUERY_EPSILON <= number <= most:
         raise InvalidParameter(name, value, expected)
     return number
 
@@ -85,21 +100,29 @@ def positive_delta(value: float, name: str = "delta") -> float:
     return number
 
 
+def share_of_delta(value: float, name: str = "delta") -> float:
+    """Return a part of a δ, for bounds in closed form: above 0 and below 1."""
+    number = delta(value, name)
+    if number == 0:
+        raise InvalidParameter(name, value, "above 0: this bound grows without limit as it falls")
+    return number
+
+
 def hits(value: int, name: str = "hits") -> int:
-    """Return a number of hits: an integer of at least 1."""
+    """Return a number of hits: an integer from 1 to 10^15."""
     plain = type(value) is int
     if not plain and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
         raise InvalidParameter(name, value, "an integer of at least 1")
-    if value < 1:
-        raise InvalidParameter(name, value, "an integer of at least 1")
+    if not 1 <= value <= MAX_HITS:
+        raise InvalidParameter(name, value, f"an integer from 1 to {MAX_HITS:,}")
     return int(value)
 
 
 def q(value: float, name: str = "q") -> float:
-    """Return the q of a target, in (0, 1]."""
-    expected = "a number in (0, 1]"
+    """Return the q of a target, in (0, 1] and no smaller than 1e-12."""
+    expected = f"a number in (0, 1], and at least {MIN_Q:g} to be of use"
     number = real(name, value, expected)
-    if not 0 < number <= 1:
+    if not MIN_Q <= number <= 1:
         raise InvalidParameter(name, value, expected)
     return number
 

@@ -11,12 +11,12 @@ from targetcharge import accounting as ac
 
 PLAIN = tc.NotPrior(False)
 
-BAD_QUERY_EPSILON = [math.nan, math.inf, -math.inf, 0.0, -0.1, 11.0, 1e300, 1e-12, "0.1", None, True, 1j]
-BAD_EPSILON = [math.nan, math.inf, -1.0, 1e5, "1", None, False]
+BAD_QUERY_EPSILON = [math.nan, math.inf, -math.inf, 0.0, -0.1, 11.0, 1e300, 10**400, 1e-12, "0.1", None, True, 1j]
+BAD_EPSILON = [math.nan, math.inf, -1.0, 1e5, 10**400, "1", None, False]
 BAD_DELTA = [math.nan, -1e-9, 1.0, 2.0, math.inf, "0", None]
 BAD_POSITIVE_DELTA = [*BAD_DELTA, 0.0, 1e-120]
-BAD_HITS = [0, -1, 1.0, 2.5, math.nan, "3", None, True]
-BAD_Q = [0.0, -0.1, 1.1, math.nan, math.inf, "0.5"]
+BAD_HITS = [0, -1, 10**400, 1.0, 2.5, math.nan, "3", None, True]
+BAD_Q = [0.0, 1e-300, -0.1, 1.1, math.nan, math.inf, "0.5"]
 
 FUNCTIONS = [
     (ac.exact_epsilon, {"query_epsilon": 0.1, "hits": 2, "delta": 1e-6, "q": 0.5}),
@@ -49,6 +49,7 @@ CASES = [
     for value in BAD.get(name, [])
     if not (function is ac.optimal_epsilon and name == "delta" and isinstance(value, float) and 0 <= value < 1e-90)
     and not (function is ac.advanced_epsilon and name == "computations" and value in (1.0, 2.5))
+    and not (function in (ac.advanced_epsilon, ac.between_thresholds_gap) and value == 1e-120)
 ]
 
 
@@ -75,6 +76,34 @@ def test_budget_delta(value):
 def test_budget_epsilon(value):
     with pytest.raises(tc.InvalidParameter, match="epsilon is"):
         tc.Budget(value, 1e-6)
+
+
+@pytest.mark.parametrize("function", [ac.renyi_epsilon, ac.renyi_delta])
+@pytest.mark.parametrize(("target", "epsilon"), [(tc.Boundary(), 1.1), (tc.Disagreement(), 6.0)])
+def test_limits_of_a_target_hold_everywhere(function, target, epsilon):
+    with pytest.raises(tc.InvalidParameter, match="query_epsilon is"):
+        function(target, epsilon, 2, 1e-6)
+    for refused in (ac.renyi_hits, lambda *rest: ac.Meter.renyi(rest[2], rest[1], rest[0])):
+        with pytest.raises(tc.InvalidParameter, match="query_epsilon is"):
+            refused(target, epsilon, tc.Budget(100.0, 1e-6))
+    with pytest.raises(tc.InvalidParameter, match="query_epsilon is 6"):
+        ac.exact_epsilon(6.0, 2, 1e-6, disagreement=True)
+
+
+@pytest.mark.parametrize("budget", [None, 1.0, (1.0, 1e-6)])
+def test_a_budget_is_a_budget(budget):
+    for call in (ac.Meter.exact, ac.Meter.renyi, lambda given, query: tc.plan(given, query_epsilon=query)):
+        with pytest.raises(tc.InvalidParameter, match="budget is"):
+            call(budget, 0.01)
+    with pytest.raises(tc.InvalidParameter, match="budget is"):
+        ac.exact_hits(0.01, budget)
+
+
+def test_a_target_is_a_target():
+    with pytest.raises(tc.InvalidParameter, match="target is 'yes'"):
+        ac.renyi_epsilon("yes", 0.1, 1, 1e-6)
+    with pytest.raises(tc.InvalidParameter, match="target is 'yes'"):
+        tc.plan(tc.Budget(1.0, 1e-6), hits=3, target="yes")
 
 
 def test_numbers_of_other_types_are_welcome():

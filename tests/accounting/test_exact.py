@@ -264,8 +264,6 @@ def test_too_large_is_refused_with_what_fits():
         exact_epsilon(0.1, 10_000_000, 1e-6)
     with pytest.raises(tc.TooLarge, match=r"query_epsilon is 10\.0; .*cells wide.*use renyi_epsilon"):
         exact_epsilon(10.0, 2000, 1e-6)
-    with pytest.raises(tc.TooLarge, match=r"q is 1e-15; it must be larger for query_epsilon 0\.1"):
-        exact_epsilon(0.1, 1, 1e-6, q=1e-15)
     with pytest.raises(tc.TooLarge, match="profile"):
         exact_profile(0.1, 200_000)
     with pytest.raises(tc.TooLarge):
@@ -276,9 +274,28 @@ def test_a_count_that_outgrows_the_lattice_is_refused(monkeypatch):
     budget = tc.Budget(1.0, 1e-6)
     lattice = Lattice.for_budget(NOT_PRIOR, 0.01, budget)
     between = (renyi_hits(NOT_PRIOR, 0.01, budget) + exact_hits(0.01, budget)) // 2
-    monkeypatch.setattr(lattice_module, "MAX_CELLS", lattice.width * between)
-    with pytest.raises(tc.TooLarge, match=f"hits is {between + 1}"):
+    monkeypatch.setattr(lattice_module, "MAX_CELLS", max(lattice.width, 1000) * between)
+    with pytest.raises(tc.TooLarge, match=f"buys more than the {between} hits"):
         exact_hits(0.01, budget)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "hits", "delta", "kind"),
+    [
+        (0.7458, 2, 0.029069565734, {"q": 0.32173}),
+        (1.3968, 1, 0.17155, {"q": 0.459, "disagreement": True}),
+        (0.0252, 20, 1e-6, {"q": 0.4}),
+        (2.0, 5, 1e-8, {"q": 0.2, "disagreement": True}),
+    ],
+)
+def test_between_lattice_points_it_is_tight_too(epsilon, hits, delta, kind):
+    whole = exact_epsilon(epsilon, hits, delta, **kind)
+    assert delta * (1 - 1e-5) <= exact_delta(epsilon, hits, whole, **kind) <= delta * (1 + 1e-12)
+
+
+def test_many_hits_of_other_kinds_end_with_the_chord():
+    whole = exact_epsilon(0.01, 4000, 1e-6, q=0.5)
+    assert 1e-6 * (1 - 1e-2) <= exact_delta(0.01, 4000, whole, q=0.5) <= 1e-6
 
 
 @pytest.mark.parametrize("spoilt", [0.0, -1e-9, math.nan, math.inf])

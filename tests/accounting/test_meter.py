@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import targetcharge as tc
 from targetcharge.accounting import Meter, exact_delta, exact_hits, renyi_hits
+from targetcharge.accounting.meter import Price
 from targetcharge.accounting.renyi import epsilon_of_total
 
 BUDGET = tc.Budget(1.0, 1e-6)
@@ -95,7 +96,7 @@ def test_renyi_meter_refuses_an_infinite_price_by_name():
     meter = Meter.renyi(BUDGET, 0.01)
     with pytest.raises(tc.NotAllowed, match="no finite price at this session's order"):
         meter.quote(PLAIN, 0.5)
-    with pytest.raises(tc.InvalidParameter, match=r"epsilon is 2\.0; it must be at most 1 for Boundary"):
+    with pytest.raises(tc.InvalidParameter, match=r"epsilon is 2\.0; it must be a number from 1e-09 to 1,"):
         meter.quote(tc.Boundary(), 2.0)
 
 
@@ -131,6 +132,35 @@ def test_computations_spend_their_own_delta(open_meter):
     assert meter.odometer().delta == pytest.approx(5e-7 + 4e-7)
     with pytest.raises(tc.BudgetSpent):
         open_meter(BUDGET, 0.01).spend_delta(1e-12)
+
+
+def test_a_meter_takes_only_its_own_prices():
+    exact, renyi = Meter.exact(BUDGET, 0.01), Meter.renyi(BUDGET, 0.01)
+    other = Meter.renyi(tc.Budget(2.0, 1e-6), 0.01)
+    for meter, foreign in ((renyi, exact), (exact, renyi), (renyi, other)):
+        with pytest.raises(tc.InvalidParameter, match=r"price is Price\(.*it must be one that this meter quoted"):
+            meter.charge(foreign.quote(PLAIN, 0.01))
+    with pytest.raises(tc.InvalidParameter, match="price is"):
+        renyi.charge(Price(-1, -1.0, renyi.tariff.order))
+    assert renyi.hits == exact.hits == 0
+
+
+@pytest.mark.parametrize("targets", [(), ("yes",), [PLAIN, 3]])
+def test_targets_are_checked(targets):
+    with pytest.raises(tc.InvalidParameter, match="targets is"):
+        Meter.exact(BUDGET, 0.01, targets)
+
+
+def test_one_target_may_stand_alone():
+    assert (
+        Meter.exact(BUDGET, 0.01, tc.Disagreement()).hits_left
+        == Meter.exact(BUDGET, 0.01, [tc.Disagreement()]).hits_left
+    )
+
+
+def test_a_target_that_hits_too_rarely_is_refused_with_what_would_work():
+    with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 0\.1; it must be at most .*one hit costs"):
+        Meter.exact(BUDGET, 0.1, tc.QTarget(1e-7, {1}))
 
 
 def test_delta_reserved_must_be_less_than_all():

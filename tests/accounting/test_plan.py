@@ -53,13 +53,24 @@ def test_says_when_classic_sparse_vector_is_cheaper():
     most = int(plan.advice.split("up to ")[1].split(" hits")[0])
     assert sparse_vector_epsilon(0.01, most) <= exact_epsilon(0.01, most, 1e-6)
     assert sparse_vector_epsilon(0.01, most + 1) > exact_epsilon(0.01, most + 1, 1e-6)
-    assert "hits and more" in tc.plan(tc.Budget(100.0, 1e-6), query_epsilon=1.0).advice
+    assert "hits and perhaps more" in tc.plan(tc.Budget(100.0, 1e-6), query_epsilon=1.0).advice
     assert not tc.plan(BUDGET, query_epsilon=0.01, target=tc.Boundary()).advice
 
 
-def test_advice_where_exact_accounting_gives_up(monkeypatch):
-    monkeypatch.setattr(lattice_module, "MAX_CELLS", 30_000)
-    assert "64 hits and more" in tc.plan(tc.Budget(30.0, 1e-6), query_epsilon=0.5).advice
+def test_advice_speaks_only_of_what_was_computed(monkeypatch):
+    monkeypatch.setattr(lattice_module, "MAX_CELLS", 8_000)
+    advice = tc.plan(tc.Budget(30.0, 1e-6), query_epsilon=0.5).advice
+    most = int(advice.split("For ")[1].split(" hits")[0])
+    assert "hits and perhaps more" in advice
+    assert 1 <= most < 64
+    exact_epsilon(0.5, most, 1e-6)
+    with pytest.raises(tc.TooLarge):
+        exact_epsilon(0.5, most + 1, 1e-6)
+
+
+def test_a_count_beyond_the_search_is_not_shown_as_a_result():
+    row = tc.plan(tc.Budget(1e4, 1e-6), query_epsilon=1e-9)["basic composition"]
+    assert (row.hits, row.note) == (None, "more than this accounting can compute")
 
 
 def test_no_advice_where_classic_sparse_vector_never_wins():
@@ -79,11 +90,11 @@ def test_too_small_a_budget():
 
 def test_one_of_query_epsilon_and_hits():
     for arguments in ({}, {"query_epsilon": 0.01, "hits": 3}):
-        with pytest.raises(tc.InvalidParameter, match="given if and only if hits is not"):
+        with pytest.raises(tc.InvalidParameter, match="given and hits left out, or the other way round"):
             tc.plan(BUDGET, **arguments)
     with pytest.raises(tc.InvalidParameter, match="hits is 0"):
         tc.plan(BUDGET, hits=0)
-    with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 2\.0; it must be at most 1 for Boundary"):
+    with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 2\.0; it must be a number from 1e-09 to 1,"):
         tc.plan(BUDGET, query_epsilon=2.0, target=tc.Boundary())
     with pytest.raises(tc.InvalidParameter, match="delta is 0"):
         tc.plan(tc.Budget(1.0, 0.0), query_epsilon=0.01)

@@ -29,7 +29,7 @@ from accounting.neighbours import (
     random_pairs,
     run_twice,
 )
-from targetcharge.accounting import best_q
+from targetcharge.accounting import best_q, prices
 from targetcharge.accounting.targets import (
     Between,
     Boundary,
@@ -141,7 +141,7 @@ def test_no_pair_needs_more_than_the_price_at_its_own_q(epsilon):
 
 
 def price_by_q(qs, order, epsilon):
-    return np.array([QTarget(q, ()).kappa(order, epsilon) for q in qs.tolist()])
+    return np.array([prices.q_target(order, epsilon, q) for q in qs.tolist()])
 
 
 @pytest.mark.parametrize("outcomes", OUTCOMES)

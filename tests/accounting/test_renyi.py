@@ -1,12 +1,13 @@
 import math
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import targetcharge as tc
-from targetcharge.accounting import exact_delta, exact_epsilon, renyi_epsilon, renyi_hits
+from targetcharge.accounting import exact_delta, exact_epsilon, renyi_delta, renyi_epsilon, renyi_hits
 from targetcharge.accounting.renyi import best_order_for_budget, epsilon_of_total, total_of_budget
 
 PLAIN = tc.NotPrior(False)
@@ -54,7 +55,7 @@ def test_conversion_is_the_best_markov_bound(order):
 @pytest.mark.parametrize("order", [1.01, 2.0, 5.0])
 def test_total_and_epsilon_are_inverse_and_rounded_safely(order):
     total = total_of_budget(tc.Budget(30.0, 1e-6), order)
-    assert 30 - 1e-9 <= epsilon_of_total(total, order, 1e-6) <= 30 + 1e-12
+    assert 30 - 1e-9 <= epsilon_of_total(total, order, 1e-6) <= 30 + 1e-11
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,26 @@ def test_the_chosen_order_is_as_good_as_a_dense_scan():
     for scanned in (1 + 0.01 * step for step in range(1, 1500)):
         price = PLAIN.kappa(scanned, 0.05)
         assert price == math.inf or total_of_budget(budget, scanned) / price <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-30, 1e-6, 0.5, 0.999])
+@pytest.mark.parametrize("exponent", [1e-9, 1e-5, 0.01, 1.0, 50.0, 1e6])
+def test_conversions_round_to_the_safe_side(delta, exponent):
+    order, total, whole = 1 + exponent, 0.37 * exponent, 3.0
+    with mpmath.workdps(50):
+        a, d = mpmath.mpf(order), mpmath.mpf(delta)
+        u = a - 1
+        true_epsilon = mpmath.mpf(total) / u + mpmath.log(1 - 1 / a) - (mpmath.log(d) + mpmath.log(a)) / u
+        true_total = u * (whole - mpmath.log(1 - 1 / a)) + mpmath.log(d) + mpmath.log(a)
+        assert epsilon_of_total(total, order, delta) >= true_epsilon
+        assert total_of_budget(tc.Budget(whole, delta), order) <= true_total
+
+
+@pytest.mark.parametrize("hits", [1, 10])
+def test_delta_and_epsilon_are_inverse(hits):
+    whole = renyi_epsilon(PLAIN, 0.1, hits, 1e-6)
+    assert renyi_delta(PLAIN, 0.1, hits, whole) == pytest.approx(1e-6, rel=1e-6)
+    assert exact_delta(0.1, hits, whole) < 1e-6
 
 
 def test_a_budget_too_small_buys_nothing():

@@ -91,8 +91,8 @@ def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
     [
         (["--query-epsilon", "nan"], "tct: query_epsilon is nan; it must be a number from 1e-09 to 10"),
         (["--query-epsilon", "0.1"], "it must be at most 0.0622, or the budget larger"),
-        ([], "given if and only if hits is not"),
-        (["--hits", "0"], "tct: hits is 0; it must be an integer of at least 1"),
+        ([], "given and hits left out, or the other way round"),
+        (["--hits", "0"], "tct: hits is 0; it must be an integer from 1 to"),
         (
             ["--query-epsilon", "0.01", "--target", "between"],
             "--width is None; it must be given with --target between",
@@ -104,6 +104,7 @@ def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
         (["--query-epsilon", "0.01", "--q", "0.1"], "--q is 0.1; it must be given with --target q"),
         (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "a file that can be written"),
         (["--query-epsilon", "0.01", "--plot", "plan.nothing"], "a file that can be written"),
+        (["--query-epsilon", "0.01", "--plot", "plan"], "--plot is 'plan'; it must be a file name with an ending"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(options, sentence):
@@ -112,6 +113,13 @@ def test_mistakes_are_one_sentence_and_exit_code_2(options, sentence):
     assert sentence in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Traceback" not in result.stderr + result.stdout
+
+
+def test_an_ascii_terminal_is_served(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    result = tct(*PLAN, "--query-epsilon", "0.05")
+    assert result.returncode == 0
+    assert "exact" in result.stdout
 
 
 def test_version_and_help():

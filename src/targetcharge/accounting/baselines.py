@@ -38,7 +38,7 @@ def between_thresholds_gap(query_epsilon: float, run_delta: float) -> float:
     SODA 2017 (noise Lap(2/ε) on the thresholds, Lap(6/ε) on the queries).
     """
     run_epsilon = 6 * checks.query_epsilon(query_epsilon)
-    run_delta = checks.positive_delta(run_delta, "run_delta")
+    run_delta = checks.share_of_delta(run_delta, "run_delta")
     return 12 / run_epsilon * (math.log(10 / run_epsilon) - math.log(run_delta) + 1)
 
 

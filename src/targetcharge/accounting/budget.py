@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from targetcharge import checks
+from targetcharge.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,10 @@ class Budget:
         """Refuse what is no privacy guarantee."""
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
         object.__setattr__(self, "delta", checks.delta(self.delta))
+
+
+def check_budget(budget: Budget) -> Budget:
+    """Return a budget; refuse anything else."""
+    if not isinstance(budget, Budget):
+        raise InvalidParameter("budget", budget, "a tc.Budget(epsilon, delta)")
+    return budget

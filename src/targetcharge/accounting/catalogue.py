@@ -27,9 +27,10 @@ from targetcharge.accounting.composition import (
 )
 from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
 from targetcharge.accounting.paper import Tail, paper_epsilon
-from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
+from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import Between, Boundary, Everything, NotPrior, Target
 from targetcharge.checks import MAX_QUERY_EPSILON
+from targetcharge.errors import TooLarge
 from targetcharge.numerics.search import largest_integer
 
 if TYPE_CHECKING:
@@ -87,12 +88,13 @@ def _accounting(
     fits = affordable or within
 
     def search_hits(query: float, budget: Budget) -> int:
-        return largest_integer(lambda count: fits(query, count, budget), _MOST_SEARCHED)
+        most = largest_integer(lambda count: fits(query, count, budget), _MOST_SEARCHED)
+        if most == _MOST_SEARCHED:
+            raise TooLarge("query_epsilon", query, f"larger: this budget buys more than {most:,}")
+        return most
 
     def search_query(count: int, budget: Budget) -> float | None:
-        # A session is never better than one of its computations: a query ε above the budget's is hopeless.
-        most = min(max_epsilon, budget.epsilon)
-        return largest_query_epsilon(lambda query: fits(query, count, budget), most)
+        return largest_query_epsilon(lambda query: fits(query, count, budget), max_epsilon)
 
     return Accounting(name, pays_for, max_epsilon, epsilon, hits or search_hits, search_query)
 
@@ -176,6 +178,8 @@ def _exact(target: Target) -> Accounting:
 
     def fits(query: float, hits: int, budget: Budget) -> bool:
         kind = target.kind(query)
+        if renyi_delta(kind, query, hits, budget.epsilon) <= budget.delta:
+            return True  # the exact δ' is smaller still
         return exact_delta(query, hits, budget.epsilon, kind.q, disagreement=kind.disagreement) <= budget.delta
 
     return _accounting(

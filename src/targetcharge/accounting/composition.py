@@ -31,7 +31,7 @@ def basic_epsilon(query_epsilon: float, computations: int) -> float:
 def advanced_epsilon(query_epsilon: float, computations: float, delta: float) -> float:
     """Return ½kε² + ε·sqrt(2k ln(1/δ)) (Bun and Steinke 2016, by concentrated DP; a real k is allowed)."""
     query_epsilon = checks.query_epsilon(query_epsilon)
-    delta = checks.positive_delta(delta)
+    delta = checks.share_of_delta(delta)
     if not 0 < checks.real("computations", computations, "finite and above 0") < math.inf:
         raise InvalidParameter("computations", computations, "finite and above 0")
     spread = math.sqrt(2 * computations * -math.log(delta))

@@ -63,6 +63,15 @@ class Kind:
         return price
 
     @property
+    def max_epsilon(self) -> float:
+        """Return the largest ε of a computation: two runs are one computation of twice the ε."""
+        return checks.MAX_QUERY_EPSILON / (2 if self.disagreement else 1)
+
+    def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
+        """Return the ε of a computation that sessions of this kind can account for."""
+        return checks.query_epsilon(epsilon, name, self.max_epsilon)
+
+    @property
     def all_hits(self) -> bool:
         """Return whether every outcome is a hit: plain composition, where δ = 0 makes sense."""
         return self.q == 1 and not self.not_prior

@@ -1,5 +1,7 @@
 """Pairs of laws: what a computation looks like on two neighbouring datasets.
 
+For study and tests: sums and ratios may be off by 1e-9, and results are rounded to nearest, not to a safe side.
+
 >>> best_q([0.5, 0.5], [0.6, 0.4], target=[False, True], epsilon=0.25)
 0.469438...
 """

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.accounting.baselines import sparse_vector_epsilon
+from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.catalogue import SPARSE_VECTOR, Accounting, catalogue
 from targetcharge.accounting.exact import exact_epsilon
 from targetcharge.accounting.meter.tariff import too_small
-from targetcharge.accounting.targets import NotPrior
+from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer
 
 if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
-    from targetcharge.accounting.targets import Target
 
 _OURS = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)
@@ -97,9 +97,11 @@ def plan(
         InvalidParameter: if both or neither are given, or if the budget does not cover a single hit; the error
             then says which query ε it would cover.
     """
-    checks.positive_delta(budget.delta)
+    checks.positive_delta(check_budget(budget).delta)
+    if not isinstance(target, Target):
+        raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
     if (query_epsilon is None) == (hits is None):
-        expected = f"given if and only if hits is not (hits is {hits!r})"
+        expected = f"given and hits left out, or the other way round (hits is {hits!r})"
         raise InvalidParameter("query_epsilon", query_epsilon, expected)
     ways = catalogue(target)
     if query_epsilon is not None:
@@ -154,17 +156,20 @@ def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
     """
     search = min(max(2 * planned, 64), 500)
 
+    computed = search
+
     def cheaper(hits: int) -> bool:
+        nonlocal computed
         try:
-            ours = exact_epsilon(query_epsilon, hits, budget.delta)
+            return sparse_vector_epsilon(query_epsilon, hits) <= exact_epsilon(query_epsilon, hits, budget.delta)
         except TooLarge:
-            return True
-        return sparse_vector_epsilon(query_epsilon, hits) <= ours
+            computed = min(computed, hits - 1)
+            return False
 
     most = largest_integer(cheaper, search)
     if not most:
         return ""
-    upto = f"up to {most} hits" if most < search else f"{most} hits and more"
+    upto = f"up to {most} hits" if most < computed else f"{most} hits and perhaps more"
     return (
         f"For {upto} at query ε {query_epsilon:.4g} the classic sparse vector technique is cheaper, if yes-or-no"
         " answers about monotone counts and a noisy threshold will do."

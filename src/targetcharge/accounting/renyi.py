@@ -12,12 +12,14 @@ most e^K at its order a, hence is (ε', δ')-DP with ε' = K/u + ln(1-1/a) - (ln
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from targetcharge import checks
+from targetcharge.accounting.budget import check_budget
+from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import down, up
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _EXPONENTS = np.geomspace(1e-12, 60.0, 400)
 """Candidate values of uε: from the smallest that matter at ε = 10 to the largest of plain composition."""
 
 
+@runtime_checkable
 class Priced(Protocol):
     """Anything with a Rényi price: a target, or a kind of session."""
 
@@ -36,24 +39,32 @@ class Priced(Protocol):
         """Return the price of one hit, `inf` where there is none."""
         ...
 
+    def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
+        """Return the ε of a computation that it can price."""
+        ...
+
+
+def _priced(target: Priced) -> Priced:
+    """Return a target; refuse what has no price."""
+    if not isinstance(target, Priced):
+        raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
+    return target
+
 
 def epsilon_of_total(total: float, order: float, delta: float) -> float:
     """Return the ε' of a session whose charges never exceed `total`, from above (may be negative)."""
     exponent = order - 1
-    gains = math.log1p(-1 / order) - math.log(order) / exponent
-    costs = (total - math.log(delta)) / exponent
-    return costs + gains + 1e-15 * (abs(costs) + abs(gains) + 1)
+    log_order = math.log1p(exponent)
+    parts = (total / exponent, -math.log(delta) / exponent, math.log(exponent), -log_order, -log_order / exponent)
+    return sum(parts) + 1e-15 * sum(abs(part) for part in parts)
 
 
 def total_of_budget(budget: Budget, order: float) -> float:
     """Return the K that a budget grants at this order, from below (not positive: this order buys nothing)."""
     exponent = order - 1
-    parts = (
-        exponent * budget.epsilon,
-        -exponent * math.log1p(-1 / order),
-        math.log(budget.delta),
-        math.log(order),
-    )
+    log_order = math.log1p(exponent)
+    surplus = exponent * (log_order - math.log(exponent))
+    parts = (exponent * budget.epsilon, surplus, math.log(budget.delta), log_order)
     return sum(parts) - 1e-15 * sum(abs(part) for part in parts)
 
 
@@ -84,7 +95,7 @@ def best_order_for_hits(priced: Priced, query_epsilon: float, hits: int, delta: 
 def log_delta_of_total(total: float, order: float, epsilon: float) -> float:
     """Return ln δ' of a session whose charges never exceed `total`, from above (may be positive)."""
     exponent = order - 1
-    parts = (total, exponent * math.log(exponent), -order * math.log(order), -exponent * epsilon)
+    parts = (total, exponent * math.log(exponent), -order * math.log1p(exponent), -exponent * epsilon)
     return sum(parts) + 1e-15 * sum(abs(part) for part in parts)
 
 
@@ -116,7 +127,7 @@ def renyi_epsilon(target: Priced, query_epsilon: float, hits: int, delta: float)
         hits: the number of hits after which the session stops.
         delta: in (0, 1).
     """
-    query_epsilon = checks.query_epsilon(query_epsilon)
+    query_epsilon = _priced(target).check_epsilon(query_epsilon, "query_epsilon")
     hits = checks.hits(hits)
     delta = checks.positive_delta(delta)
     order = best_order_for_hits(target, query_epsilon, hits, delta)
@@ -125,7 +136,7 @@ def renyi_epsilon(target: Priced, query_epsilon: float, hits: int, delta: float)
 
 def renyi_delta(target: Priced, query_epsilon: float, hits: int, epsilon: float) -> float:
     """Return δ' of a session with this target, query ε and number of hits, at ε', with the best order."""
-    query_epsilon = checks.query_epsilon(query_epsilon)
+    query_epsilon = _priced(target).check_epsilon(query_epsilon, "query_epsilon")
     hits = checks.hits(hits)
     epsilon = checks.epsilon_or_zero(epsilon)
     order = best_order_for_epsilon(target, query_epsilon, hits, epsilon)
@@ -134,8 +145,8 @@ def renyi_delta(target: Priced, query_epsilon: float, hits: int, epsilon: float)
 
 def renyi_hits(target: Priced, query_epsilon: float, budget: Budget) -> int:
     """Return how many hits the budget buys at its best order."""
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    checks.positive_delta(budget.delta)
+    query_epsilon = _priced(target).check_epsilon(query_epsilon, "query_epsilon")
+    checks.positive_delta(check_budget(budget).delta)
     order = best_order_for_budget(target, query_epsilon, budget)
     total = total_of_budget(budget, order)
     return max(0, math.floor(down(total / target.kappa(order, query_epsilon)))) if total > 0 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -33,6 +34,9 @@ def _main(
 
 def run() -> None:
     """Run the command; an error of ours becomes one plain sentence and its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows ? for ε; that is no reason to fail
     try:
         app()
     except TargetChargeError as error:

@@ -40,6 +40,8 @@ def draw(plan: Plan, file: Path) -> None:
     except ModuleNotFoundError:
         expected = "left out, or matplotlib installed: pip install 'targetcharge[plot]'"
         raise InvalidParameter("--plot", str(file), expected) from None
+    if not file.suffix:
+        raise InvalidParameter("--plot", str(file), "a file name with an ending, such as plan.png or plan.svg")
     query = next(row.query_epsilon for row in reversed(plan.rows) if row.query_epsilon)
     bought = [row.hits for row in plan.rows if row.pays_for == HITS and row.hits]
     most = max(10, 2 * max(bought))

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from targetcharge import checks
+from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
 from targetcharge.accounting.kind import NOT_PRIOR, Kind
-from targetcharge.accounting.renyi import renyi_delta, renyi_hits
+from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
 from targetcharge.errors import InvalidParameter, TooLarge
-
-if TYPE_CHECKING:
-    from targetcharge.accounting.budget import Budget
 
 MAX_PROFILE_CELLS = 100_000_000
 """A stored profile is at most 800 MB."""
 
-_MOST_CHORDS = 8
+_MOST_CHORDS = 6
+_LARGEST_REFINED = 4_000_000
 _CHORD_ERROR = 1e-6
 
 
@@ -56,10 +54,10 @@ def exact_delta(
             targets with at least this q.
         disagreement: whether run-twice computations may be asked as well.
     """
-    query_epsilon = checks.query_epsilon(query_epsilon)
+    kind = kind_of(q, disagreement=disagreement)
+    query_epsilon = kind.check_epsilon(query_epsilon, "query_epsilon")
     hits = checks.hits(hits)
     epsilon = checks.epsilon_or_zero(epsilon)
-    kind = kind_of(q, disagreement=disagreement)
     if kind.all_hits and epsilon >= hits * query_epsilon:
         return 0.0
     negligible = renyi_delta(kind, query_epsilon, hits, epsilon)
@@ -80,37 +78,47 @@ def exact_epsilon(
         q: as in `exact_delta`.
         disagreement: as in `exact_delta`.
     """
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    hits = checks.hits(hits)
     kind = kind_of(q, disagreement=disagreement)
+    query_epsilon = kind.check_epsilon(query_epsilon, "query_epsilon")
+    hits = checks.hits(hits)
     if kind.all_hits and checks.delta(delta) == 0:
         return hits * query_epsilon
     delta = checks.positive_delta(delta)
-    level = _last(Lattice.for_hits(kind, query_epsilon, hits, delta), hits)
+    if renyi_epsilon(kind, query_epsilon, hits, delta) == 0:
+        return 0.0
+    lattice = Lattice.for_hits(kind, query_epsilon, hits, delta)
+    level = _last(lattice, hits)
     epsilon = level.epsilon_at(delta)
     if kind == NOT_PRIOR or epsilon == 0:
         return epsilon
     if kind.all_hits:
         return min(epsilon, hits * query_epsilon)
+    if hits * lattice.width > _LARGEST_REFINED:
+        return epsilon  # ε' is many lattice steps: the chord is short already, and ten more runs would be long
     return _refine(kind, query_epsilon, hits, delta, level, epsilon)
 
 
 def _refine(kind: Kind, query_epsilon: float, hits: int, delta: float, level: Level, epsilon: float) -> float:
     """Return ε' with the chord between two lattice points replaced by ever shorter chords.
 
-    δ' is convex in e^{ε'}, so between two certified points it lies below their chord: where the chord meets δ
-    is a valid ε'. There the lattice is run again, at a shifted position where nothing is interpolated, and that
-    point becomes the right end of the next chord.
+    δ' is convex in e^{ε'}, so between two certified points it lies below their chord: where the chord meets δ is
+    a valid ε'. The lattice is run again there, at a shifted position where nothing is interpolated, and half way
+    to the left end, until the chord is short enough.
     """
-    low = math.floor(epsilon / query_epsilon * (1 - 1e-12)) * query_epsilon
-    low_delta = level.delta_at(low)
+    low, high = math.floor(epsilon / query_epsilon * (1 - 1e-12)) * query_epsilon, epsilon
+    low_delta, high_delta = level.delta_at(low), delta
     for _ in range(_MOST_CHORDS):
-        found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits).delta_at(epsilon)
-        if found >= delta * (1 - _CHORD_ERROR) or found >= low_delta:
+        for probe in (high, (low + high) / 2):
+            found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, probe), hits).delta_at(probe)
+            if found <= delta:
+                high, high_delta = probe, found
+            else:
+                low, low_delta = probe, found
+        if high_delta >= delta * (1 - _CHORD_ERROR) or not low_delta > high_delta:
             break
-        weight = min(1.0, (low_delta - delta) / (low_delta - found))
-        epsilon = min(epsilon, (low + math.log1p(weight * math.expm1(epsilon - low))) * (1 + 1e-12))
-    return epsilon
+        weight = min(1.0, (low_delta - delta) / (low_delta - high_delta))
+        high = min(high, (low + math.log1p(weight * math.expm1(high - low))) * (1 + 1e-12))
+    return high
 
 
 def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> int:
@@ -119,20 +127,23 @@ def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> 
     Raises:
         TooLarge: if the budget buys more hits than a lattice run can count.
     """
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    if kind.all_hits and budget.delta == 0:
+    query_epsilon = kind.check_epsilon(query_epsilon, "query_epsilon")
+    if kind.all_hits and check_budget(budget).delta == 0:
         return math.floor(budget.epsilon / query_epsilon)
-    checks.positive_delta(budget.delta)
+    checks.positive_delta(check_budget(budget).delta)
     lattice = Lattice.for_budget(kind, query_epsilon, budget)
     # Exact accounting buys at least what Rényi accounting does: refuse a hopeless run before it starts.
-    lattice.check_size(max(1, renyi_hits(kind, query_epsilon, budget)))
-    bought = 0
-    for level in lattice.levels(lattice.most_hits):
-        if level.delta_at(budget.epsilon) > budget.delta:
-            return bought
-        bought = level.hits
-    lattice.check_size(bought + 1)
-    return bought
+    if max(1, renyi_hits(kind, query_epsilon, budget)) <= lattice.most_hits:
+        bought = 0
+        for level in lattice.levels(lattice.most_hits):
+            if level.delta_at(budget.epsilon) > budget.delta:
+                return bought
+            bought = level.hits
+    expected = (
+        f"larger, or the budget smaller: it buys more than the {lattice.most_hits:,} hits that a lattice"
+        " can count here; use renyi_hits, which needs no lattice"
+    )
+    raise TooLarge("query_epsilon", query_epsilon, expected)
 
 
 @dataclass(frozen=True)
@@ -172,9 +183,9 @@ def exact_profile(
     At multiples of the query ε the values are those of `exact_delta`; between them the profile interpolates,
     which is exact for q = None and otherwise an upper bound, a little above `exact_delta`.
     """
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    hits = checks.hits(hits)
     kind = kind_of(q, disagreement=disagreement)
+    query_epsilon = kind.check_epsilon(query_epsilon, "query_epsilon")
+    hits = checks.hits(hits)
     lattice = Lattice.for_hits(kind, query_epsilon, hits, checks.positive_delta(delta))
     rows = MAX_PROFILE_CELLS // (lattice.depth + 1)
     if hits > rows:

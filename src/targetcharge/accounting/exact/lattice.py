@@ -46,7 +46,13 @@ MAX_WIDTH = 4_000_000
 """The widest lattice: about 1 GiB of working memory."""
 
 MAX_CELLS = 400_000_000
-"""The most cells of all levels together: about a quarter of a minute."""
+"""The most cells of all levels together where sweeps solve them: about a quarter of a minute."""
+
+MAX_ITERATED_CELLS = 40_000_000
+"""The same where policy iteration does."""
+
+_LEVEL_OVERHEAD = 1000
+"""A level costs at least as much as this many cells."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,17 @@ class Lattice:
     @property
     def most_hits(self) -> int:
         """Return how many levels fit in memory and time."""
-        return MAX_CELLS // self.width if self.width <= MAX_WIDTH else 0
+        return self.most_cells // max(self.width, _LEVEL_OVERHEAD) if self.width <= MAX_WIDTH else 0
+
+    @property
+    def most_cells(self) -> int:
+        """Return the limit on the cells of all levels together."""
+        return MAX_CELLS if self.swept else MAX_ITERATED_CELLS
+
+    @property
+    def swept(self) -> bool:
+        """Return whether the optimal policy is known, so that two sweeps solve a level."""
+        return self.kind == NOT_PRIOR and self.shift == 0
 
     def check_size(self, hits: int) -> None:
         """Refuse a run that would not fit in memory or time.
@@ -190,7 +206,7 @@ class Lattice:
         if hits > self.most_hits:
             expected = (
                 f"at most {self.most_hits} at query_epsilon {self.epsilon:g}: the lattice has {self.width:,} cells"
-                f" a hit and the limit is {MAX_CELLS:,} in all; use renyi_epsilon, which needs no lattice"
+                f" a hit and the limit is {self.most_cells:,} in all; use renyi_epsilon, which needs no lattice"
             )
             raise TooLarge("hits", hits, expected)
 
@@ -217,7 +233,7 @@ class Lattice:
         up, down = 1 / (1 + math.exp(-self.epsilon)), 1 / (1 + math.exp(self.epsilon))
         for count in range(1, hits + 1):
             after = after_hits(options, values, top)
-            if self.kind == NOT_PRIOR and self.shift == 0:
+            if self.swept:
                 values = sweep_not_prior(values, top, self.bottom, up, down)
             else:
                 values, policy = iterate_policy(options, after, top, policy)

@@ -28,7 +28,8 @@ REACH = 2
 """The longest step of any move, and so the number of ghost cells beyond each end of the lattice."""
 
 _SETTLED = 1e-14
-_MOST_ROUNDS = 5000
+_MOST_ROUNDS = 1000
+_MOST_WORK = 20_000_000
 
 
 def with_ghosts(level: Array, top: Array) -> Array:
@@ -80,7 +81,7 @@ def iterate_policy(
     """Return the level and its optimal policy, by Howard's policy iteration from the given policy."""
     worth = np.stack(hits)
     cells = np.arange(len(policy))
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(min(_MOST_ROUNDS, 1 + _MOST_WORK // len(policy))):
         level = _play(moves, policy, worth[policy, cells], top)
         options = bellman(moves, level, hits, top)
         better = options.max(axis=0) > level * (1 + _SETTLED)

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
-from targetcharge.accounting.budget import Budget
+from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter.tariff import Price, Tariff, exact_tariff, renyi_tariff
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, up
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from targetcharge.accounting.targets import Target
 
 _PLAIN: Final = NotPrior(prior=False)
@@ -74,7 +76,7 @@ class Meter:
         cls,
         budget: Budget,
         query_epsilon: float,
-        targets: tuple[Target, ...] = (_PLAIN,),
+        targets: Target | Iterable[Target] = _PLAIN,
         *,
         computation_delta: float = 0.0,
     ) -> Meter:
@@ -83,8 +85,8 @@ class Meter:
         Args:
             budget: of the whole session.
             query_epsilon: the largest ε of a computation.
-            targets: examples of the targets that may be asked. `NotPrior` stands for tests, priors, releases
-                with revisions and top-k selections.
+            targets: one or more examples of the targets that may be asked. `NotPrior` stands for tests,
+                priors, releases with revisions and top-k selections.
             computation_delta: part of the budget's δ reserved for the computations' own δ.
         """
         rest = _less(budget, computation_delta)
@@ -156,9 +158,11 @@ class Meter:
     def spend_delta(self, delta: float) -> None:
         """Spend a computation's own δ: before it runs, whether it will hit or miss."""
         self._check_delta(delta)
-        self._delta_spent += grains_up(delta)
+        self._delta_spent += grains_up(float(delta))
 
     def _check_hits(self, price: Price, count: int) -> None:
+        if price.order != self._tariff.typical.order or price.units < 1:
+            raise InvalidParameter("price", price, "one that this meter quoted")
         left = self._tariff.capacity - self._spent
         if price.units * checks.hits(count, "count") > left:
             asked, rest = price.value * count, price.value * (left / price.units)
@@ -169,7 +173,8 @@ class Meter:
             raise BudgetSpent(sentence, asked=asked, left=rest)
 
     def _check_delta(self, delta: float) -> None:
-        if grains_up(checks.delta(delta)) > self._reserve - self._delta_spent:
+        delta = checks.delta(delta)
+        if grains_up(delta) > self._reserve - self._delta_spent:
             sentence = (
                 f"this computation spends delta {delta:g} and {self.delta_left:g} is left of the"
                 " computation_delta that was reserved when opening"
@@ -186,6 +191,7 @@ class Meter:
 
 def _less(budget: Budget, computation_delta: float) -> Budget:
     """Return the budget that is left for hits."""
+    checks.positive_delta(check_budget(budget).delta)
     reserve = checks.delta(computation_delta, "computation_delta")
     if reserve and reserve >= budget.delta:
         expected = f"below the budget's delta, {budget.delta!r}"

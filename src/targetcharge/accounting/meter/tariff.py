@@ -7,34 +7,36 @@ whatever the order of the charges: one unit a hit for exact accounting, grains o
 >>> from targetcharge.accounting.targets import NotPrior
 >>> tariff = exact_tariff(Budget(1.0, 1e-6), 0.01, (NotPrior(False),))
 >>> tariff.capacity, tariff.quote(NotPrior(0), 0.01)
-(229, Price(units=1, value=1.0))
+(229, Price(units=1, value=1.0, order=None))
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from targetcharge import checks
 from targetcharge.accounting.affordable import largest_query_epsilon
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
+from targetcharge.accounting.kind import NOT_PRIOR
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
     renyi_epsilon,
     renyi_hits,
     total_of_budget,
 )
+from targetcharge.accounting.targets import Target
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.kind import Kind
-    from targetcharge.accounting.targets import Target
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,14 @@ class Price:
     """What one hit costs.
 
     Attributes:
-        units: on the meter's exact scale.
+        units: on the meter's exact scale, at least 1.
         value: for people: 1.0 hit, or κ.
+        order: the Rényi order it was quoted at; None for exact accounting. A meter takes only its own prices.
     """
 
     units: int
     value: float
+    order: float | None = None
 
 
 class Tariff(Protocol):
@@ -150,24 +154,27 @@ class RenyiTariff:
                 f" {self.order:.6g}: ask with a smaller epsilon, or declare the largest when opening"
             )
             raise NotAllowed(sentence)
-        return _price(value)
+        return _price(value, self.order)
 
     def total(self, units: int) -> float:
         """Return grains as a number."""
         return from_grains(units)
 
 
-def exact_tariff(budget: Budget, query_epsilon: float, targets: Sequence[Target]) -> ExactTariff:
+def exact_tariff(budget: Budget, query_epsilon: float, targets: Target | Iterable[Target]) -> ExactTariff:
     """Return the exact tariff of a session with this query ε that may ask any of these targets."""
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    kind = targets[0].kind(query_epsilon)
-    for target in targets[1:]:
-        kind |= target.kind(query_epsilon)
+    members = (targets,) if isinstance(targets, Target) else tuple(targets)
+    if not members or not all(isinstance(member, Target) for member in members):
+        raise InvalidParameter("targets", targets, "a target or several, such as (tc.NotPrior(False),)")
+    kinds = [target.kind(target.check_epsilon(query_epsilon, "query_epsilon")) for target in members]
+    kind = reduce(operator.or_, kinds)
     capacity = exact_hits(query_epsilon, budget, kind)
     if not capacity:
 
         def one_hit(query: float) -> float:
-            return exact_epsilon(query, 1, budget.delta, kind.q, disagreement=kind.disagreement)
+            if kind == NOT_PRIOR:
+                return exact_epsilon(query, 1, budget.delta)
+            return renyi_epsilon(kind, query, 1, budget.delta)  # a little more, without a score of lattice runs
 
         raise too_small(budget, query_epsilon, one_hit)
     return ExactTariff(query_epsilon, kind, capacity, best_order_for_budget(kind, query_epsilon, budget))
@@ -175,18 +182,17 @@ def exact_tariff(budget: Budget, query_epsilon: float, targets: Sequence[Target]
 
 def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiTariff:
     """Return the Rényi tariff whose order buys the most hits of this target at this query ε."""
-    query_epsilon = checks.query_epsilon(query_epsilon)
     if not renyi_hits(target, query_epsilon, budget):
         raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
     order = best_order_for_budget(target, query_epsilon, budget)
-    typical = _price(target.kappa(order, query_epsilon))
+    typical = _price(target.kappa(order, query_epsilon), order)
     return RenyiTariff(grains_down(total_of_budget(budget, order)), order, typical)
 
 
 @lru_cache(maxsize=4096)
-def _price(value: float) -> Price:
+def _price(value: float, order: float) -> Price:
     """Return a Rényi price in grains; cached, since a session quotes the same few over and over."""
-    return Price(grains_up(value), value)
+    return Price(grains_up(value), value, order)
 
 
 def too_small(

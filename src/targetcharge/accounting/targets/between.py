@@ -19,6 +19,9 @@ from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter
 
+_LARGEST = 2.0**53
+_THRESHOLD = "a number between -2^53 and 2^53, as counts are"
+
 
 class Side(StrEnum):
     """Where a noisy count lies: what a between-thresholds computation publishes."""
@@ -46,8 +49,8 @@ class Between(Target):
         """Check that the band is finite and holds an integer."""
         for name in ("low", "high"):
             value = getattr(self, name)
-            if not math.isfinite(checks.real(name, value, "a finite number")):
-                raise InvalidParameter(name, value, "a finite number")
+            if not abs(checks.real(name, value, _THRESHOLD)) <= _LARGEST:
+                raise InvalidParameter(name, value, _THRESHOLD)
         if self.width < 1:
             expected = f"at least low, with an integer in the closed band from low = {self.low!r} to high"
             raise InvalidParameter("high", self.high, expected)

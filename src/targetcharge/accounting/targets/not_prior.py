@@ -31,7 +31,7 @@ class NotPrior(Target):
         """Refuse a prior that has no plain yes-or-no equality."""
         try:
             equal = bool(self.prior == self.prior)
-        except ValueError:
+        except (TypeError, ValueError):
             equal = False
         if not equal:
             raise InvalidParameter(

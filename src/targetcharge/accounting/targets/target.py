@@ -39,11 +39,10 @@ class Target(ABC):
     @final
     def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
         """Return the ε of a computation that this target can price."""
-        epsilon = checks.query_epsilon(epsilon, name)
-        if epsilon > self.max_epsilon:
-            expected = f"at most {self.max_epsilon:g} for {type(self).__name__}, whose price is known up to there"
-            raise InvalidParameter(name, epsilon, expected)
-        return epsilon
+        if type(epsilon) is float and checks.MIN_QUERY_EPSILON <= epsilon <= self.max_epsilon:
+            return epsilon
+        what = f"one computation asked with {type(self).__name__}"
+        return checks.query_epsilon(epsilon, name, self.max_epsilon, what)
 
     @final
     def price(self, order: float, epsilon: float) -> float:
