@@ -319,3 +319,21 @@ def test_kind_unions():
     assert not Kind(q=0.5).covers(Kind(q=0.3))
     with pytest.raises(tc.InvalidParameter, match="at least one"):
         Kind()
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("q", [1e-12, 1e-6, 1.0])
+def test_every_legal_q_has_a_bound(epsilon, q):
+    assert 0 <= exact_delta(epsilon, 1, 1.0, q=q) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_a_target_that_hits_too_rarely_is_refused(epsilon):
+    with pytest.raises(tc.TooLarge, match=f"query_epsilon is {epsilon}; it must be such that its lattice fits"):
+        exact_epsilon(epsilon, 1, 1e-6, q=1e-12)
+
+
+def test_a_level_says_when_it_does_not_reach():
+    *_, level = Lattice(NOT_PRIOR, 0.1, 3, 5.0, 0.5).levels(1)
+    assert level.epsilon_at(1e-30) == math.inf
+    assert level.delta_at(50.0) == level.deltas[-1]

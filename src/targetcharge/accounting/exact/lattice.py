@@ -108,14 +108,6 @@ def _shift(kind: Kind, place: float) -> float:
     return 0.0 if kind == NOT_PRIOR or kind.all_hits else max(0.0, place - math.floor(place) - 1e-12)
 
 
-def _finite(price: float, kind: Kind, epsilon: float) -> float:
-    """Return the price that closes off the lattice; refuse a target that hits too rarely to have one."""
-    if price == math.inf:
-        expected = f"larger for query_epsilon {epsilon:g}: such a target hits too rarely for any useful guarantee"
-        raise TooLarge("q", kind.q, expected)
-    return price
-
-
 @dataclass(frozen=True)
 class Lattice:
     """Where a run lives: which cells, and the Rényi order whose bound closes it off at both ends.
@@ -140,7 +132,7 @@ class Lattice:
     def for_hits(cls, kind: Kind, epsilon: float, hits: int, delta: float) -> Lattice:
         """Return the lattice that reaches down to where `hits` hits have δ' ≤ delta."""
         order = best_order_for_hits(kind, epsilon, hits, delta)
-        charge = hits * _finite(kind.kappa(order, epsilon), kind, epsilon)
+        charge = hits * kind.kappa(order, epsilon)
         reach = max(0.0, epsilon_of_total(charge, order, delta))
         return cls(kind, epsilon, math.ceil(reach / epsilon) + 1, order - 1, charge)
 
@@ -148,7 +140,7 @@ class Lattice:
     def for_budget(cls, kind: Kind, epsilon: float, budget: Budget) -> Lattice:
         """Return the lattice that reaches down to the budget's ε' with hits enough to spend its δ'."""
         order = best_order_for_budget(kind, epsilon, budget)
-        price = _finite(kind.kappa(order, epsilon), kind, epsilon)
+        price = kind.kappa(order, epsilon)
         charge = 1.5 * max(0.0, total_of_budget(budget, order)) + price
         place = budget.epsilon / epsilon
         return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
@@ -157,7 +149,7 @@ class Lattice:
     def for_epsilon(cls, kind: Kind, epsilon: float, hits: int, whole_epsilon: float) -> Lattice:
         """Return the lattice for δ' at one ε'."""
         order = best_order_for_epsilon(kind, epsilon, hits, whole_epsilon)
-        charge = hits * _finite(kind.kappa(order, epsilon), kind, epsilon)
+        charge = hits * kind.kappa(order, epsilon)
         place = whole_epsilon / epsilon
         return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
 
