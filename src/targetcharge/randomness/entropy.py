@@ -1,0 +1,95 @@
+"""Entropy: random bits from the operating system, buffered, never repeated by a fork or a thread.
+
+>>> 0 <= below(SystemEntropy(), 10) < 10
+True
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from typing import TYPE_CHECKING, Protocol, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORD_BITS = 64
+_BUFFER_WORDS = 512
+_UNPACK = struct.Struct(f"{_BUFFER_WORDS}Q").unpack
+
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks  # noqa: PLW0603 - a fork changes the whole process
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Entropy(Protocol):
+    """A source of independent fair bits. Below `sessions` it is an argument without a default."""
+
+    def word(self) -> int:
+        """Return 64 fair bits as an integer."""
+        ...
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return an array of 64-bit words."""
+        ...
+
+
+@final
+class SystemEntropy(threading.local):
+    """The operating system's entropy. Each thread has its own buffer; a forked child drops what it inherited."""
+
+    def __init__(self) -> None:
+        """Start with an empty buffer (called once in each thread that uses the source)."""
+        self._buffer: list[int] = []
+        self._forks = _forks
+
+    def word(self) -> int:
+        """Return 64 fair bits."""
+        if not self._buffer or self._forks != _forks:
+            self._buffer = list(_UNPACK(os.urandom(8 * _BUFFER_WORDS)))
+            self._forks = _forks
+        return self._buffer.pop()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return an array of 64-bit words, straight from the system."""
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+def below(entropy: Entropy, bound: int) -> int:
+    """Return a uniform integer in [0, bound), exactly, by rejection: less than two tries on average."""
+    bits = (bound - 1).bit_length()
+    if bits <= WORD_BITS:
+        shift = WORD_BITS - bits
+        while (value := entropy.word() >> shift) >= bound:
+            pass
+        return value
+    words, rest = divmod(bits, WORD_BITS)
+    while True:
+        value = entropy.word() >> (WORD_BITS - rest)
+        for _ in range(words):
+            value = value << WORD_BITS | entropy.word()
+        if value < bound:
+            return value
+
+
+def below_array(entropy: Entropy, bounds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a uniform integer in [0, bound) for each bound of an array, exactly, by rejection."""
+    # The smallest all-ones mask that covers bound - 1.
+    mask = bounds - np.uint64(1)
+    for shift in (1, 2, 4, 8, 16, 32):
+        mask |= mask >> np.uint64(shift)
+    values = entropy.words(len(bounds)) & mask
+    again = np.flatnonzero(values >= bounds)
+    while len(again):
+        values[again] = entropy.words(len(again)) & mask[again]
+        again = again[values[again] >= bounds[again]]
+    return values

@@ -1,0 +1,110 @@
+import importlib
+import math
+import os
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from scipy.stats import chi2, chisquare
+
+from randomness.sources import SeededEntropy, exact_law
+from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace, discrete_laplace_array, geometric
+
+bernoulli_module = importlib.import_module("targetcharge.randomness.bernoulli")
+laplace_module = importlib.import_module("targetcharge.randomness.laplace")
+
+DRAWS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000"))
+
+
+def law_of(rate, reach):
+    """Probabilities of -reach … reach and of both tails beyond, from the closed form."""
+    p = math.exp(-rate)
+    inner = [(1 - p) / (1 + p) * p ** abs(k) for k in range(-reach, reach + 1)]
+    tail = p ** (reach + 1) / (1 + p)
+    return np.array([tail, *inner, tail])
+
+
+def pvalue(draws, rate):
+    """Chi-square of draws against the discrete Laplace law of a rate."""
+    reach = max(2, math.ceil(3 / rate))
+    width = max(1, (2 * reach + 1) // 60)
+    clipped = np.clip(np.asarray(draws), -reach - 1, reach + 1) + reach + 1
+    counts = np.bincount(clipped, minlength=2 * reach + 3)
+    starts = np.arange(0, len(counts), width)
+    observed, expected = (np.add.reduceat(part, starts) for part in (counts, law_of(rate, reach) * len(draws)))
+    return chisquare(observed, expected * observed.sum() / expected.sum()).pvalue
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.7, 2.0])
+@pytest.mark.parametrize("kind", ["scalar", "array", "system array"])
+def test_noise_has_the_right_scale_and_no_other(epsilon, kind):
+    rate = Rate.at_most(epsilon)
+    if kind == "scalar":
+        entropy = SeededEntropy(5)
+        draws = [discrete_laplace(entropy, rate) for _ in range(DRAWS // 2)]
+    else:
+        entropy = SystemEntropy() if kind == "system array" else SeededEntropy(6)
+        draws = discrete_laplace_array(entropy, rate, DRAWS)
+    assert pvalue(draws, epsilon) > 1e-9
+    assert pvalue(draws, epsilon * 1.05) < 1e-9
+    assert pvalue(draws, epsilon / 1.05) < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_noise_agrees_with_opendp(epsilon):
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    theirs = dp.m.make_laplace(*space, scale=1 / epsilon)([0] * 50_000)
+    rate = Rate.at_most(epsilon)
+
+    def compare(ours):
+        """Two-sample chi-square over bins of about equal mass."""
+        edges = np.unique(np.quantile(theirs, np.linspace(0, 1, 24)[1:-1]))
+        table = np.array(
+            [np.bincount(np.searchsorted(edges, part), minlength=len(edges) + 1) for part in (ours, theirs)]
+        )
+        table = table[:, table.sum(axis=0) > 0]
+        expected = table.sum(axis=0) * table.sum(axis=1, keepdims=True) / table.sum()
+        return chi2.sf(((table - expected) ** 2 / expected).sum(), table.shape[1] - 1)
+
+    assert compare(discrete_laplace_array(SystemEntropy(), rate, 50_000)) > 1e-9
+    assert compare(discrete_laplace_array(SystemEntropy(), Rate.at_most(epsilon * 1.15), 50_000)) < 1e-9
+
+
+def test_geometric_has_its_rate():
+    rate, entropy = Rate.at_most(0.3), SeededEntropy(7)
+    draws = np.array([geometric(entropy, rate) for _ in range(40_000)])
+    p = math.exp(-0.3)
+    counts = np.bincount(np.minimum(draws, 20), minlength=21)
+    law = np.array([(1 - p) * p**k for k in range(20)] + [p**20])
+    assert chisquare(counts, law * len(draws)).pvalue > 1e-9
+
+
+def test_small_laws_exactly(monkeypatch):
+    """Rate 1/2, every path of up to eight draws: each probability is within the unfinished mass of the truth."""
+    for target in (laplace_module, bernoulli_module):
+        monkeypatch.setattr(target, "below", lambda choose, bound: choose(bound))
+    monkeypatch.setattr(
+        laplace_module, "bernoulli_exp_one", lambda choose: bernoulli_module.bernoulli_exp(choose, 1, 1)
+    )
+    rate = Rate(1, 2)
+    law, unfinished = exact_law(lambda choose: geometric(choose, rate), draws=8)
+    assert unfinished < 0.3
+    for size in range(4):
+        truth = -math.expm1(-0.5) * math.exp(-size / 2)
+        assert law[size] <= truth <= law[size] + unfinished
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 0.1, 0.5, 1.0, math.pi, 10.0])
+def test_rates_round_down_and_only_just(epsilon):
+    rate = Rate.at_most(epsilon)
+    assert rate.denominator <= 2**52
+    assert epsilon * (1 - 2**-21) <= rate.numerator / rate.denominator <= epsilon
+
+
+def test_counts():
+    rate = Rate.at_most(0.1)
+    for count in (0, 1, 5, 1000):
+        assert discrete_laplace_array(SystemEntropy(), rate, count).shape == (count,)
+    draws = discrete_laplace_array(SystemEntropy(), Rate.at_most(1e-9), 1000)
+    assert 1e8 < np.abs(draws).mean() < 1e10
