@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
+import weakref
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
@@ -20,15 +20,15 @@ WORD_BITS = 64
 _BUFFER_WORDS = 512
 _UNPACK = struct.Struct(f"{_BUFFER_WORDS}Q").unpack
 
-_forks = 0
+_sources: weakref.WeakSet[SystemEntropy] = weakref.WeakSet()
 
 
-def _forked() -> None:
-    global _forks  # noqa: PLW0603 - a fork changes the whole process
-    _forks += 1
+def _drop_inherited() -> None:
+    for source in _sources:
+        source.drop()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_drop_inherited)
 
 
 class Entropy(Protocol):
@@ -44,20 +44,31 @@ class Entropy(Protocol):
 
 
 @final
-class SystemEntropy(threading.local):
-    """The operating system's entropy. Each thread has its own buffer; a forked child drops what it inherited."""
+class SystemEntropy:
+    """The operating system's entropy, buffered.
+
+    Threads share the buffer: `list.pop` is atomic, so no two of them get the same word. A forked child drops what
+    it inherited before any of its code runs.
+    """
 
     def __init__(self) -> None:
-        """Start with an empty buffer (called once in each thread that uses the source)."""
+        """Start with an empty buffer."""
         self._buffer: list[int] = []
-        self._forks = _forks
+        _sources.add(self)
+
+    def drop(self) -> None:
+        """Forget the buffered words."""
+        self._buffer = []
 
     def word(self) -> int:
         """Return 64 fair bits."""
-        if not self._buffer or self._forks != _forks:
-            self._buffer = list(_UNPACK(os.urandom(8 * _BUFFER_WORDS)))
-            self._forks = _forks
-        return self._buffer.pop()
+        try:
+            return self._buffer.pop()
+        except IndexError:
+            fresh: list[int] = list(_UNPACK(os.urandom(8 * _BUFFER_WORDS)))
+            word = fresh.pop()
+            self._buffer = fresh
+            return word
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return an array of 64-bit words, straight from the system."""
