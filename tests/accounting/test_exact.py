@@ -16,6 +16,8 @@ from targetcharge.accounting import (
     exact_hits,
     exact_profile,
     optimal_delta,
+    renyi_delta,
+    renyi_epsilon,
     renyi_hits,
 )
 from targetcharge.accounting.exact import lattice as lattice_module
@@ -304,6 +306,14 @@ def test_a_level_that_is_no_level_certifies_nothing(spoilt):
     assert violation(np.array([[0.1, 0.1, 0.1]]), level) == math.inf
 
 
+def test_unsettled_policies_are_never_worse_than_renyi(monkeypatch):
+    monkeypatch.setattr(levels_module, "_MOST_ROUNDS", 1)
+    kind, budget = Kind(q=0.01, disagreement=True), tc.Budget(600.0, 1e-6)
+    assert exact_epsilon(1.0, 3, 1e-6, q=0.01, disagreement=True) <= renyi_epsilon(kind, 1.0, 3, 1e-6)
+    assert exact_delta(1.0, 3, 60.0, q=0.01, disagreement=True) <= renyi_delta(kind, 1.0, 3, 60.0)
+    assert exact_hits(0.3, budget, kind) >= renyi_hits(kind, 0.3, budget) > 0
+
+
 def test_unsettled_policies_give_a_loose_bound_not_a_false_one(monkeypatch):
     right = exact_delta(1.0, 3, 20.0, q=0.3, disagreement=True)
     monkeypatch.setattr(levels_module, "_MOST_ROUNDS", 1)
@@ -336,4 +346,5 @@ def test_a_target_that_hits_too_rarely_is_refused(epsilon):
 def test_a_level_says_when_it_does_not_reach():
     *_, level = Lattice(NOT_PRIOR, 0.1, 3, 5.0, 0.5).levels(1)
     assert level.epsilon_at(1e-30) == math.inf
+    assert level.epsilon_at(0.9) == 0
     assert level.delta_at(50.0) == level.deltas[-1]

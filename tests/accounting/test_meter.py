@@ -137,11 +137,12 @@ def test_computations_spend_their_own_delta(open_meter):
 def test_a_meter_takes_only_its_own_prices():
     exact, renyi = Meter.exact(BUDGET, 0.01), Meter.renyi(BUDGET, 0.01)
     other = Meter.renyi(tc.Budget(2.0, 1e-6), 0.01)
-    for meter, foreign in ((renyi, exact), (exact, renyi), (renyi, other)):
-        with pytest.raises(tc.InvalidParameter, match=r"price is Price\(.*it must be one that this meter quoted"):
+    looser = Meter.exact(tc.Budget(9.0, 1e-6), 0.1)
+    for meter, foreign in ((renyi, exact), (exact, renyi), (renyi, other), (exact, looser)):
+        with pytest.raises(tc.InvalidParameter, match=r"price is Price\(.*it must be one quoted by this meter"):
             meter.charge(foreign.quote(PLAIN, 0.01))
     with pytest.raises(tc.InvalidParameter, match="price is"):
-        renyi.charge(Price(-1, -1.0, renyi.tariff.order))
+        renyi.charge(Price(-1, -1.0, renyi.tariff.typical.scale))
     assert renyi.hits == exact.hits == 0
 
 

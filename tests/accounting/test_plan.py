@@ -88,6 +88,11 @@ def test_too_small_a_budget():
         tc.plan(tc.Budget(1e-9, 1e-60), hits=1_000_000)
 
 
+def test_a_rare_target_is_refused_with_what_would_work():
+    with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 0\.1; it must be at most .*one hit costs"):
+        tc.plan(BUDGET, query_epsilon=0.1, target=tc.QTarget(1e-7, {1}))
+
+
 def test_one_of_query_epsilon_and_hits():
     for arguments in ({}, {"query_epsilon": 0.01, "hits": 3}):
         with pytest.raises(tc.InvalidParameter, match="given and hits left out, or the other way round"):

@@ -108,8 +108,8 @@ def test_a_price_is_at_most_a_billionth_above_the_closed_form(target, exact, eps
         assert 1 <= ratio <= 1 + margin + 1e-9, f"order {order}: {mpmath.nstr(ratio - 1, 5)}"
 
 
-@pytest.mark.parametrize(("target", "exact", "epsilon", "margin"), MPMATH_CASES)
-def test_a_price_next_to_order_one_stays_above_the_closed_form(target, exact, epsilon, margin):  # noqa: ARG001
+@pytest.mark.parametrize(("target", "exact", "epsilon", "_margin"), MPMATH_CASES)
+def test_a_price_next_to_order_one_stays_above_the_closed_form(target, exact, epsilon, _margin):
     for order in (1 + 1e-12, 1 + 1e-9, 1 + 1e-7):
         assert target.price(order, epsilon) >= exact(mpmath.mpf(order), mpmath.mpf(epsilon)) > 0
 

@@ -16,7 +16,7 @@ PLAN = ["plan", "--epsilon", "1", "--delta", "1e-6"]
 def tct(*arguments):
     """Run the installed command as a user does."""
     code = f"import sys; from targetcharge.cli import main; sys.argv = ['tct', *{list(arguments)!r}]; main()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
 
 
 def test_plan_prints_a_table():

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
@@ -18,8 +19,9 @@ from targetcharge.accounting.baselines import sparse_vector_epsilon
 from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.catalogue import SPARSE_VECTOR, Accounting, catalogue
 from targetcharge.accounting.exact import exact_epsilon
-from targetcharge.accounting.meter.tariff import too_small
-from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.meter.tariff import one_exact_hit, too_small
+from targetcharge.accounting.renyi import renyi_epsilon
+from targetcharge.accounting.targets import Boundary, NotPrior, Target
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer
 
@@ -111,14 +113,19 @@ def plan(
 
 def _plan_hits(budget: Budget, query: float, target: Target, ways: tuple[Accounting, ...]) -> Plan:
     rows = tuple(_hits_row(way, query, budget) for way in ways)
-    ours = {way.name: way for way in ways if way.name in _OURS}
-    if not any(row.hits for row in rows if row.accounting in ours):
-        cheapest = ours.get("exact", ours["Rényi"])
+    bought = max(row.hits or 0 for row in rows if row.accounting in _OURS)
+    if not bought:
         classic = next((row.hits for row in rows if row.accounting == SPARSE_VECTOR), 0)
         otherwise = f"; classic sparse vector would give {classic} yes-or-no hits" if classic else ""
-        raise too_small(budget, query, lambda value: cheapest.epsilon(value, 1, budget.delta), otherwise)
-    most = max(row.hits or 0 for row in rows if row.accounting in ours)
-    return Plan(budget, target, rows, _advice(query, most, budget) if isinstance(target, NotPrior) else "")
+        raise too_small(budget, query, partial(_one_hit, target, budget.delta), otherwise)
+    return Plan(budget, target, rows, _advice(query, bought, budget) if isinstance(target, NotPrior) else "")
+
+
+def _one_hit(target: Target, delta: float, query: float) -> float:
+    """Return ε' of a session with one hit of the target."""
+    if isinstance(target, Boundary):
+        return renyi_epsilon(target, query, 1, delta)
+    return one_exact_hit(target.kind(query), query, delta)
 
 
 def _hits_row(way: Accounting, query: float, budget: Budget) -> PlanRow:

@@ -60,10 +60,11 @@ def exact_delta(
     epsilon = checks.epsilon_or_zero(epsilon)
     if kind.all_hits and epsilon >= hits * query_epsilon:
         return 0.0
-    negligible = renyi_delta(kind, query_epsilon, hits, epsilon)
-    if negligible < checks.MIN_DELTA:
-        return negligible
-    return _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits).delta_at(epsilon)
+    rough = renyi_delta(kind, query_epsilon, hits, epsilon)
+    if rough < checks.MIN_DELTA:
+        return rough
+    level = _last(Lattice.for_epsilon(kind, query_epsilon, hits, epsilon), hits)
+    return min(rough, level.delta_at(epsilon))
 
 
 def exact_epsilon(
@@ -84,11 +85,13 @@ def exact_epsilon(
     if kind.all_hits and checks.delta(delta) == 0:
         return hits * query_epsilon
     delta = checks.positive_delta(delta)
-    if renyi_epsilon(kind, query_epsilon, hits, delta) == 0:
+    rough = renyi_epsilon(kind, query_epsilon, hits, delta)
+    if rough == 0:
         return 0.0
     lattice = Lattice.for_hits(kind, query_epsilon, hits, delta)
     level = _last(lattice, hits)
-    epsilon = level.epsilon_at(delta)
+    # Both are true; the Rényi bound is smaller only where an unsettled policy made the certificate loose.
+    epsilon = min(rough, level.epsilon_at(delta))
     if kind == NOT_PRIOR or epsilon == 0:
         return epsilon
     if kind.all_hits:
@@ -133,12 +136,11 @@ def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> 
     checks.positive_delta(check_budget(budget).delta)
     lattice = Lattice.for_budget(kind, query_epsilon, budget)
     # Exact accounting buys at least what Rényi accounting does: refuse a hopeless run before it starts.
-    if max(1, renyi_hits(kind, query_epsilon, budget)) <= lattice.most_hits:
-        bought = 0
+    least = renyi_hits(kind, query_epsilon, budget)
+    if max(1, least) <= lattice.most_hits:
         for level in lattice.levels(lattice.most_hits):
             if level.delta_at(budget.epsilon) > budget.delta:
-                return bought
-            bought = level.hits
+                return max(least, level.hits - 1)
     expected = (
         f"larger, or the budget smaller: it buys more than the {lattice.most_hits:,} hits that a lattice"
         " can count here; use renyi_hits, which needs no lattice"

@@ -161,8 +161,8 @@ class Meter:
         self._delta_spent += grains_up(float(delta))
 
     def _check_hits(self, price: Price, count: int) -> None:
-        if price.order != self._tariff.typical.order or price.units < 1:
-            raise InvalidParameter("price", price, "one that this meter quoted")
+        if price.scale != self._tariff.typical.scale or price.units < 1:
+            raise InvalidParameter("price", price, "one quoted by this meter or one just like it")
         left = self._tariff.capacity - self._spent
         if price.units * checks.hits(count, "count") > left:
             asked, rest = price.value * count, price.value * (left / price.units)

@@ -6,15 +6,15 @@ whatever the order of the charges: one unit a hit for exact accounting, grains o
 >>> from targetcharge.accounting.budget import Budget
 >>> from targetcharge.accounting.targets import NotPrior
 >>> tariff = exact_tariff(Budget(1.0, 1e-6), 0.01, (NotPrior(False),))
->>> tariff.capacity, tariff.quote(NotPrior(0), 0.01)
-(229, Price(units=1, value=1.0, order=None))
+>>> tariff.capacity, tariff.quote(NotPrior(0), 0.01).units
+(229, 1)
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -46,12 +46,13 @@ class Price:
     Attributes:
         units: on the meter's exact scale, at least 1.
         value: for people: 1.0 hit, or κ.
-        order: the Rényi order it was quoted at; None for exact accounting. A meter takes only its own prices.
+        scale: what the units mean: (query ε, kind) for exact accounting, (order,) for Rényi accounting. A meter
+            refuses a price of another scale.
     """
 
     units: int
     value: float
-    order: float | None = None
+    scale: tuple[object, ...]
 
 
 class Tariff(Protocol):
@@ -98,16 +99,8 @@ class ExactTariff:
     kind: Kind
     capacity: int
     order: float
-
-    @property
-    def name(self) -> Literal["exact"]:
-        """Return "exact"."""
-        return "exact"
-
-    @property
-    def typical(self) -> Price:
-        """Return one hit."""
-        return Price(1, 1.0)
+    typical: Price
+    name: Literal["exact"] = field(default="exact", init=False)
 
     def quote(self, target: Target, epsilon: float) -> Price:
         """Return one hit, if the question is one that was declared when the session opened."""
@@ -138,11 +131,7 @@ class RenyiTariff:
     capacity: int
     order: float
     typical: Price
-
-    @property
-    def name(self) -> Literal["renyi"]:
-        """Return "renyi"."""
-        return "renyi"
+    name: Literal["renyi"] = field(default="renyi", init=False)
 
     def quote(self, target: Target, epsilon: float) -> Price:
         """Return κ at this session's order."""
@@ -170,14 +159,16 @@ def exact_tariff(budget: Budget, query_epsilon: float, targets: Target | Iterabl
     kind = reduce(operator.or_, kinds)
     capacity = exact_hits(query_epsilon, budget, kind)
     if not capacity:
+        raise too_small(budget, query_epsilon, lambda query: one_exact_hit(kind, query, budget.delta))
+    order = best_order_for_budget(kind, query_epsilon, budget)
+    return ExactTariff(query_epsilon, kind, capacity, order, Price(1, 1.0, (query_epsilon, kind)))
 
-        def one_hit(query: float) -> float:
-            if kind == NOT_PRIOR:
-                return exact_epsilon(query, 1, budget.delta)
-            return renyi_epsilon(kind, query, 1, budget.delta)  # a little more, without a score of lattice runs
 
-        raise too_small(budget, query_epsilon, one_hit)
-    return ExactTariff(query_epsilon, kind, capacity, best_order_for_budget(kind, query_epsilon, budget))
+def one_exact_hit(kind: Kind, query_epsilon: float, delta: float) -> float:
+    """Return ε' of a session with one hit: exact where that is quick, a little more by Rényi elsewhere."""
+    if kind == NOT_PRIOR:
+        return exact_epsilon(query_epsilon, 1, delta)
+    return renyi_epsilon(kind, query_epsilon, 1, delta)
 
 
 def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiTariff:
@@ -192,7 +183,7 @@ def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiT
 @lru_cache(maxsize=4096)
 def _price(value: float, order: float) -> Price:
     """Return a Rényi price in grains; cached, since a session quotes the same few over and over."""
-    return Price(grains_up(value), value, order)
+    return Price(grains_up(value), value, (order,))
 
 
 def too_small(
