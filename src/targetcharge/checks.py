@@ -29,6 +29,9 @@ MAX_HITS = 10**15
 MIN_Q = 1e-12
 """A target that hits more rarely has no useful guarantee."""
 
+MAX_THRESHOLD = 2.0**53
+"""Counts and thresholds beyond this are not exact in double precision."""
+
 MIN_DELTA = 1e-90
 """The certified computations carry an absolute floor of 1e-100."""
 
@@ -141,3 +144,37 @@ def choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise InvalidParameter(name, value, "one of " + ", ".join(repr(word) for word in choices))
     return value
+
+
+def threshold(name: str, value: float) -> float:
+    """Return a number that a count is compared with, as it was given: from -2^53 to 2^53."""
+    expected = "a number between -2^53 and 2^53, as counts are"
+    if not abs(real(name, value, expected)) <= MAX_THRESHOLD:
+        raise InvalidParameter(name, value, expected)
+    return value
+
+
+def positive_integer(name: str, value: int) -> int:
+    """Return an integer from 1 to 10^15."""
+    return hits(value, name)
+
+
+def positive_real(name: str, value: float) -> float:
+    """Return a finite number above 0, as it was given."""
+    expected = "finite and above 0"
+    if not 0 < real(name, value, expected) < math.inf:
+        raise InvalidParameter(name, value, expected)
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool):
+        raise InvalidParameter(name, value, "True or False")
+    return value
+
+
+def function_of_data(name: str, value: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        raise InvalidParameter(name, value, "a function of the data")

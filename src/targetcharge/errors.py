@@ -3,9 +3,11 @@
     TargetChargeError
     ├── InvalidParameter      the caller's slip; no data was touched
     │   └── TooLarge          the numbers are legal but the computation would not fit
-    └── Refused               legal, and declined
-        ├── BudgetSpent       the budget does not cover it
-        └── NotAllowed        this session cannot price or answer such a question
+    ├── Refused               legal, and declined before any data was touched
+    │   ├── BudgetSpent       the budget does not cover it
+    │   └── NotAllowed        this session cannot price or answer such a question
+    ├── ComputationFailed     it broke after the data was touched: what it reserved stays spent; says nothing of why
+    └── LedgerError           the ledger could not be read or written: no answer leaves
 
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
 what to do.
@@ -64,3 +66,21 @@ class BudgetSpent(Refused):
 
 class NotAllowed(Refused):
     """The session cannot price or answer this kind of question."""
+
+
+class ComputationFailed(TargetChargeError):  # noqa: N818 - as its siblings
+    """A computation broke after the data was touched. What it reserved stays spent.
+
+    Why it broke may depend on the data, so this error has one sentence for all failures, no cause and no context.
+    """
+
+    def __init__(self) -> None:
+        """Say the same whatever happened."""
+        super().__init__(
+            "the computation did not give an outcome that can be published; what it reserved stays spent."
+            " Try the algorithm on made-up data to see why"
+        )
+
+
+class LedgerError(TargetChargeError):
+    """The ledger could not be read or written, or was tampered with. It fails closed: no answer leaves."""

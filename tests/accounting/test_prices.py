@@ -10,16 +10,15 @@ import pytest
 from accounting.neighbours import order_at
 from targetcharge.accounting import prices
 from targetcharge.accounting.targets import (
-    BOUNDARY,
     Between,
     Boundary,
     Disagreement,
     Everything,
     NotPrior,
     QTarget,
-    Side,
 )
 from targetcharge.errors import InvalidParameter
+from targetcharge.outcomes import BOUNDARY, Side
 
 NOT_PRIOR = NotPrior("no")
 FRACTIONS = (0.005, 0.1, 0.4, 0.8, 0.999)

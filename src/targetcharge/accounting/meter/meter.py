@@ -47,6 +47,21 @@ class Odometer:
     hits_left: int
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What a meter has counted, in whole units: the state that a ledger keeps.
+
+    Attributes:
+        spent: units charged.
+        hits: hits charged.
+        delta: grains of the computations' own δ spent.
+    """
+
+    spent: int = 0
+    hits: int = 0
+    delta: int = 0
+
+
 @final
 class Meter:
     """A running total of prices against a capacity, and of the computations' own δ against a reserve.
@@ -55,21 +70,23 @@ class Meter:
     whole budget's, `odometer()` the running figure that may be shown (docs/theory.md#odometer).
     """
 
-    def __init__(self, budget: Budget, tariff: Tariff, computation_delta: float = 0.0) -> None:
+    def __init__(
+        self, budget: Budget, tariff: Tariff, computation_delta: float = 0.0, alternatives: int = 1
+    ) -> None:
         """Open a meter; use `Meter.exact` or `Meter.renyi`, which choose the tariff.
 
         Args:
             budget: of the whole session.
-            tariff: made for the budget less `computation_delta`.
+            tariff: made for the budget less `computation_delta`, and for this number of alternatives.
             computation_delta: the part of the budget's δ reserved for the computations' own δ.
+            alternatives: how many meters, one a target, share the budget (docs/theory.md#several-targets).
         """
         self._budget = budget
         self._tariff = tariff
-        self._hit_delta = budget.delta - computation_delta
-        self._reserve = grains_down(computation_delta)
-        self._spent = 0
-        self._delta_spent = 0
-        self._hits = 0
+        self._hit_delta = budget.delta - _reserved(computation_delta)
+        self._alternatives = alternatives
+        self._reserve = grains_down(_reserved(computation_delta))
+        self._totals = Totals()
 
     @classmethod
     def exact(
@@ -79,6 +96,7 @@ class Meter:
         targets: Target | Iterable[Target] = _PLAIN,
         *,
         computation_delta: float = 0.0,
+        alternatives: int = 1,
     ) -> Meter:
         """Return a meter that counts hits of computations with at most this query ε, by exact accounting.
 
@@ -88,13 +106,21 @@ class Meter:
             targets: one or more examples of the targets that may be asked. `NotPrior` stands for tests,
                 priors, releases with revisions and top-k selections.
             computation_delta: part of the budget's δ reserved for the computations' own δ.
+            alternatives: how many meters share the budget: each has a share of δ.
         """
-        rest = _less(budget, computation_delta)
-        return cls(budget, exact_tariff(rest, query_epsilon, targets), computation_delta)
+        rest = _share(_less(budget, computation_delta), alternatives)
+        return cls(budget, exact_tariff(rest, query_epsilon, targets), computation_delta, alternatives)
 
     @classmethod
     def renyi(
-        cls, budget: Budget, query_epsilon: float, target: Target = _PLAIN, *, computation_delta: float = 0.0
+        cls,
+        budget: Budget,
+        query_epsilon: float,
+        target: Target = _PLAIN,
+        *,
+        computation_delta: float = 0.0,
+        alternatives: int = 1,
+        order: float | None = None,
     ) -> Meter:
         """Return a meter that adds up Rényi prices of any mix of computations.
 
@@ -106,9 +132,12 @@ class Meter:
             query_epsilon: the ε of a typical computation.
             target: a typical target.
             computation_delta: part of the budget's δ reserved for the computations' own δ.
+            alternatives: how many meters share the budget: each has ln(alternatives) less, as with a share of δ.
+            order: the order to price at, if it was chosen before.
         """
-        rest = _less(budget, computation_delta)
-        return cls(budget, renyi_tariff(rest, query_epsilon, target), computation_delta)
+        rest = _share(_less(budget, computation_delta), alternatives)
+        tariff = renyi_tariff(rest, query_epsilon, target, order)
+        return cls(budget, tariff, computation_delta, alternatives)
 
     @property
     def guarantee(self) -> Budget:
@@ -123,58 +152,75 @@ class Meter:
     @property
     def hits(self) -> int:
         """Return the number of hits charged."""
-        return self._hits
+        return self._totals.hits
+
+    @property
+    def totals(self) -> Totals:
+        """Return the running totals."""
+        return self._totals
+
+    def load(self, totals: Totals) -> None:
+        """Take over the totals that a ledger kept."""
+        self._totals = totals
 
     @property
     def hits_left(self) -> int:
         """Return how many more hits of the declared kind are covered."""
-        return (self._tariff.capacity - self._spent) // self._tariff.typical.units
+        return max(0, self._tariff.capacity - self._totals.spent) // self._tariff.typical.units
 
     @property
     def delta_left(self) -> float:
         """Return what is left of the δ reserved for computations."""
-        return from_grains(self._reserve - self._delta_spent)
+        return from_grains(self._reserve - self._totals.delta)
 
     def quote(self, target: Target, epsilon: float) -> Price:
         """Return the price of one hit of this target for an ε-DP computation; NotAllowed if it has none."""
         return self._tariff.quote(target, epsilon)
 
-    def check(self, price: Price, count: int = 1, delta: float = 0.0) -> None:
+    def check(self, price: Price, count: int = 1, delta: float = 0.0, *, held: int = 0) -> None:
         """Refuse what is not covered: `count` hits at this price and a computation's own δ.
+
+        Args:
+            price: of one hit, quoted by this meter.
+            count: the most hits there could be.
+            delta: the computation's own.
+            held: units that are held back for others.
 
         Raises:
             BudgetSpent: with what was asked and what is left.
         """
-        self._check_hits(price, count)
+        self._check_hits(price, count, held)
         if delta:
-            self._check_delta(delta)
+            self.check_delta(delta)
 
     def charge(self, price: Price, count: int = 1) -> None:
         """Charge hits."""
         self._check_hits(price, count)
-        self._spent += price.units * count
-        self._hits += count
+        totals = self._totals
+        self._totals = Totals(totals.spent + price.units * count, totals.hits + count, totals.delta)
 
     def spend_delta(self, delta: float) -> None:
         """Spend a computation's own δ: before it runs, whether it will hit or miss."""
-        self._check_delta(delta)
-        self._delta_spent += grains_up(float(delta))
+        self.check_delta(delta)
+        totals = self._totals
+        self._totals = Totals(totals.spent, totals.hits, totals.delta + grains_up(float(delta)))
 
-    def _check_hits(self, price: Price, count: int) -> None:
+    def _check_hits(self, price: Price, count: int, held: int = 0) -> None:
         if price.scale != self._tariff.typical.scale or price.units < 1:
             raise InvalidParameter("price", price, "one quoted by this meter or one just like it")
-        left = self._tariff.capacity - self._spent
+        left = self._tariff.capacity - self._totals.spent - held
         if price.units * checks.hits(count, "count") > left:
-            asked, rest = price.value * count, price.value * (left / price.units)
+            asked, rest = price.value * count, price.value * (max(0, left) / price.units)
             sentence = (
                 f"this could cost {asked:.4g} on the {self._tariff.name} meter and {rest:.4g} is left:"
                 f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it"
             )
             raise BudgetSpent(sentence, asked=asked, left=rest)
 
-    def _check_delta(self, delta: float) -> None:
+    def check_delta(self, delta: float) -> None:
+        """Refuse a computation's own δ that is not covered."""
         delta = checks.delta(delta)
-        if grains_up(delta) > self._reserve - self._delta_spent:
+        if grains_up(delta) > self._reserve - self._totals.delta:
             sentence = (
                 f"this computation spends delta {delta:g} and {self.delta_left:g} is left of the"
                 " computation_delta that was reserved when opening"
@@ -182,18 +228,32 @@ class Meter:
             raise BudgetSpent(sentence, asked=delta, left=self.delta_left)
 
     def odometer(self) -> Odometer:
-        """Return the running figure: at a fixed order, ε = (Σκ + ln(1/δ))/(a-1) at δ + Σδ_i, by Ville."""
-        total = self._tariff.total(self._spent)
-        epsilon = up((total - math.log(self._hit_delta)) / (self._tariff.order - 1))
-        delta = self._hit_delta + from_grains(self._delta_spent)
-        return Odometer(epsilon, delta, self._hits, self.hits_left)
+        """Return the running figure: at a fixed order, ε = (Σκ + ln(k/δ))/(a-1) at δ + Σδ_i, by Ville.
+
+        k is the number of alternatives: each of their meters' figures holds, all at once.
+        """
+        total = self._tariff.total(self._totals.spent)
+        epsilon = up((total - math.log(self._hit_delta / self._alternatives)) / (self._tariff.order - 1))
+        delta = self._hit_delta + from_grains(self._totals.delta)
+        return Odometer(epsilon, delta, self.hits, self.hits_left)
 
 
 def _less(budget: Budget, computation_delta: float) -> Budget:
     """Return the budget that is left for hits."""
     checks.positive_delta(check_budget(budget).delta)
     reserve = checks.delta(computation_delta, "computation_delta")
-    if reserve and reserve >= budget.delta:
+    if reserve and _reserved(reserve) >= budget.delta:
         expected = f"below the budget's delta, {budget.delta!r}"
         raise InvalidParameter("computation_delta", computation_delta, expected)
-    return Budget(budget.epsilon, math.nextafter(budget.delta - reserve, 0.0)) if reserve else budget
+    return Budget(budget.epsilon, math.nextafter(budget.delta - _reserved(reserve), 0.0)) if reserve else budget
+
+
+def _reserved(computation_delta: float) -> float:
+    """Return the δ that is taken from the hits: a hair more, so that ten times 1e-7 fits into 1e-6 as people expect."""
+    return computation_delta * (1 + 2.0**-40)
+
+
+def _share(budget: Budget, alternatives: int) -> Budget:
+    """Return one meter's share: δ/k, which for Rényi totals is exactly K - ln k."""
+    count = checks.hits(alternatives, "alternatives")
+    return budget if count == 1 else Budget(budget.epsilon, math.nextafter(budget.delta / count, 0.0))

@@ -171,11 +171,12 @@ def one_exact_hit(kind: Kind, query_epsilon: float, delta: float) -> float:
     return renyi_epsilon(kind, query_epsilon, 1, delta)
 
 
-def renyi_tariff(budget: Budget, query_epsilon: float, target: Target) -> RenyiTariff:
-    """Return the Rényi tariff whose order buys the most hits of this target at this query ε."""
+def renyi_tariff(budget: Budget, query_epsilon: float, target: Target, order: float | None = None) -> RenyiTariff:
+    """Return the Rényi tariff at this order, or at the one that buys the most hits of this target and query ε."""
     if not renyi_hits(target, query_epsilon, budget):
         raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
-    order = best_order_for_budget(target, query_epsilon, budget)
+    if order is None:
+        order = best_order_for_budget(target, query_epsilon, budget)
     typical = _price(target.kappa(order, query_epsilon), order)
     return RenyiTariff(grains_down(total_of_budget(budget, order)), order, typical)
 

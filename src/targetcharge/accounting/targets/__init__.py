@@ -4,8 +4,8 @@
 ['NotPrior', 'Everything', 'Boundary', 'Disagreement']
 """
 
-from targetcharge.accounting.targets.between import Between, Side
-from targetcharge.accounting.targets.boundary import BOUNDARY, Boundary
+from targetcharge.accounting.targets.between import Between
+from targetcharge.accounting.targets.boundary import Boundary
 from targetcharge.accounting.targets.disagreement import Disagreement
 from targetcharge.accounting.targets.everything import Everything
 from targetcharge.accounting.targets.not_prior import NotPrior
@@ -13,13 +13,11 @@ from targetcharge.accounting.targets.q_target import QTarget
 from targetcharge.accounting.targets.target import Target
 
 __all__ = [
-    "BOUNDARY",
     "Between",
     "Boundary",
     "Disagreement",
     "Everything",
     "NotPrior",
     "QTarget",
-    "Side",
     "Target",
 ]

@@ -11,24 +11,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import lru_cache
 
 from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.rounding import down
+from targetcharge.outcomes import Side
+from targetcharge.randomness.laplace import Rate
 
-_LARGEST = 2.0**53
-_THRESHOLD = "a number between -2^53 and 2^53, as counts are"
 
-
-class Side(StrEnum):
-    """Where a noisy count lies: what a between-thresholds computation publishes."""
-
-    BELOW = "below"
-    BETWEEN = "between"
-    ABOVE = "above"
+@lru_cache(maxsize=4096)
+def _q(epsilon: float, width: int) -> float:
+    """Return the band's q under the noise drawn for ε: its rate is the ε rounded down, so q is a hair smaller."""
+    rate = Rate.at_most(epsilon)
+    return down(qvalues.between(rate.numerator / rate.denominator, width))
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,8 @@ class Between(Target):
 
     def __post_init__(self) -> None:
         """Check that the band is finite and holds an integer."""
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if not abs(checks.real(name, value, _THRESHOLD)) <= _LARGEST:
-                raise InvalidParameter(name, value, _THRESHOLD)
+        checks.threshold("low", self.low)
+        checks.threshold("high", self.high)
         if self.width < 1:
             expected = f"at least low, with an integer in the closed band from low = {self.low!r} to high"
             raise InvalidParameter("high", self.high, expected)
@@ -66,7 +63,7 @@ class Between(Target):
 
     def kappa(self, order: float, epsilon: float) -> float:
         """Return the (ε, q) price at the band's q; attained at counts low-1 and low."""
-        return prices.q_target(order, epsilon, qvalues.between(epsilon, self.width))
+        return prices.q_target(order, epsilon, _q(epsilon, self.width))
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
         """Return (ε, (1 - e^{-wε})/(e^ε + 1))."""
@@ -74,4 +71,4 @@ class Between(Target):
 
     def kind(self, epsilon: float) -> Kind:
         """Return the kind with the band's q at this ε."""
-        return Kind(q=qvalues.between(epsilon, self.width))
+        return Kind(q=_q(epsilon, self.width))

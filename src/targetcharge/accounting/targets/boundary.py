@@ -7,28 +7,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import NotAllowed
+from targetcharge.outcomes import BOUNDARY
 
 if TYPE_CHECKING:
     from targetcharge.accounting.kind import Kind
-
-
-class Mark(Enum):
-    """A published outcome that stands for "too close to call"."""
-
-    BOUNDARY = "boundary"
-
-    def __repr__(self) -> str:
-        """Return the name it is imported by."""
-        return self.name
-
-
-BOUNDARY: Final = Mark.BOUNDARY
 
 
 @dataclass(frozen=True)

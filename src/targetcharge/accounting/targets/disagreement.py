@@ -2,6 +2,8 @@
 
 >>> ("a", "b") in Disagreement(), ("a", "a") in Disagreement()
 (True, False)
+>>> (1, True) in Disagreement()  # equal to Python, yet they look different: publishing them would tell them apart
+True
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
+from targetcharge.outcomes import same
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Disagreement(Target):
         if not isinstance(outcome, tuple) or len(outcome) != 2:
             return True
         first, second = outcome
-        return bool(first != second)
+        return not same(first, second)
 
     def kappa(self, order: float, epsilon: float) -> float:
         """Return `prices.disagreement`, for the ε of one run."""

@@ -1,0 +1,53 @@
+"""Answers: what a session published, one by one.
+
+>>> answer = Answer(outcome=57, hit=True, price=1.0, seq=3, algorithm="above_threshold(len, 50)")
+>>> answer.outcome, answer.hit
+(57, True)
+>>> bool(answer)
+Traceback (most recent call last):
+TypeError: an Answer is neither true nor false: say .hit, or look at .outcome
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One published outcome and what it cost.
+
+    Attributes:
+        outcome: what was published; for a miss the free outcome (None if there is nothing to say).
+        hit: whether it was in the target (of any meter, in a session with alternatives).
+        price: what it cost on the session's meter: 0 for a miss.
+        seq: its number, unique on the ledger and increasing within a session.
+        algorithm: the algorithm's name.
+        target: the target it was asked with, in words.
+        epsilon: the ε of the computation.
+        delta: the δ of the computation, spent hit or miss.
+        received: when the question was received, in seconds since 1970.
+        hits: which of the session's meters it hit; one entry unless there are alternatives.
+        candidate: the index of the candidate, in a selection.
+        release: the seq of the release that it belongs to.
+    """
+
+    outcome: object
+    hit: bool
+    price: float
+    seq: int
+    algorithm: str = ""
+    target: str = ""
+    epsilon: float = 0.0
+    delta: float = 0.0
+    received: float = 0.0
+    hits: tuple[bool, ...] = (False,)
+    candidate: int | None = None
+    release: int | None = None
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: an answer may be a hit with outcome False, or a miss with outcome True."""
+        msg = "an Answer is neither true nor false: say .hit, or look at .outcome"
+        raise TypeError(msg)

@@ -1,0 +1,243 @@
+"""Entries: the versioned plain data that a ledger keeps, chained by hashes.
+
+An entry holds public facts only. Its text is canonical JSON; its hash covers the text and the hash before it, so
+that no entry can be changed, dropped or put in without breaking the chain. The totals of a ledger are the sum of its
+entries.
+
+>>> entry = Spent("abandoned", units=(1,), count=1)
+>>> entry_of(text_of(entry)) == entry
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Final, Literal, final
+
+from targetcharge.errors import LedgerError
+from targetcharge.ledger.answer import Answer
+from targetcharge.outcomes import Mark, Side
+
+VERSION: Final = 1
+"""Of the entries' format."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer was published.
+
+    Attributes:
+        answer: what the caller saw.
+        units: what it charged on each meter.
+    """
+
+    answer: Answer
+    units: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A reservation was spent without an answer.
+
+    Attributes:
+        why: "failed" (the computation broke) or "abandoned" (its session ended without closing).
+        units: what it charged on each meter.
+        count: how many hits that was.
+        algorithm: what was being computed, if known.
+    """
+
+    why: Literal["failed", "abandoned"]
+    units: tuple[int, ...]
+    count: int
+    algorithm: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeltaSpent:
+    """A computation with a δ of its own is about to run.
+
+    Attributes:
+        grains: its δ, in grains of 2^-128.
+    """
+
+    grains: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The owner vouched that a restored ledger holds everything that was ever published.
+
+    Attributes:
+        number: of the last entry at that time.
+    """
+
+    number: int
+
+
+Entry = Answered | Spent | DeltaSpent | Restored
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What entries add up to, on every meter.
+
+    Attributes:
+        spent: units charged, for each meter.
+        hits: hits charged, for each meter.
+        delta: grains of the computations' own δ spent.
+    """
+
+    spent: tuple[int, ...]
+    hits: tuple[int, ...]
+    delta: int = 0
+
+    @classmethod
+    def zero(cls, meters: int) -> Sums:
+        """Return the sums of no entries."""
+        return cls((0,) * meters, (0,) * meters)
+
+    def plus(self, entry: Entry) -> Sums:
+        """Return the sums with one more entry."""
+        match entry:
+            case Answered(answer, units):
+                if not answer.hit:
+                    return self
+                return self._charged(units, tuple(int(hit) for hit in answer.hits))
+            case Spent(_, units, count):
+                return self._charged(units, tuple(count if unit else 0 for unit in units))
+            case DeltaSpent(grains):
+                return Sums(self.spent, self.hits, self.delta + grains)
+            case Restored():
+                return self
+
+    def _charged(self, units: tuple[int, ...], hits: tuple[int, ...]) -> Sums:
+        return Sums(
+            tuple(total + unit for total, unit in zip(self.spent, units, strict=True)),
+            tuple(total + hit for total, hit in zip(self.hits, hits, strict=True)),
+            self.delta,
+        )
+
+
+_KINDS: Final = {"answer": Answered, "spent": Spent, "delta": DeltaSpent, "restored": Restored}
+_ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
+
+
+def text_of(entry: Entry) -> str:
+    """Return an entry as canonical JSON."""
+    match entry:
+        case Answered(answer, units):
+            body = {name: getattr(answer, name) for name in _ANSWER_FIELDS}
+            body["outcome"] = to_plain(answer.outcome)
+            kind, body = "answer", {**body, "units": units}
+        case Spent():
+            kind, body = "spent", asdict(entry)
+        case DeltaSpent():
+            kind, body = "delta", asdict(entry)
+        case Restored():
+            kind, body = "restored", asdict(entry)
+    return canonical({"version": VERSION, "kind": kind, **body})
+
+
+def entry_of(text: str) -> Entry:
+    """Return the entry that a text holds.
+
+    Raises:
+        LedgerError: if it holds none.
+    """
+    try:
+        body = json.loads(text)
+        if body.pop("version") != VERSION:
+            msg = "the ledger was written by a newer version of targetcharge: upgrade to read it"
+            raise LedgerError(msg)
+        kind = _KINDS[body.pop("kind")]
+        if "units" in body:
+            body["units"] = tuple(body["units"])
+        if kind is not Answered:
+            entry: Entry = kind(**body)
+            return entry
+        units = body.pop("units")
+        body |= {"outcome": from_plain(body["outcome"]), "hits": tuple(body["hits"])}
+        return Answered(Answer(**body), units)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        msg = "an entry of the ledger cannot be read: it was damaged or changed"
+    raise LedgerError(msg)
+
+
+def to_plain(outcome: object) -> object:
+    """Return a canonical outcome as JSON data, so that `from_plain` gives back the same value and type."""
+    match outcome:
+        case Side():
+            return {"side": outcome.value}
+        case Mark():
+            return {"mark": outcome.value}
+        case float():
+            return {"float": outcome.hex()}
+        case bytes():
+            return {"bytes": outcome.hex()}
+        case tuple():
+            return [to_plain(member) for member in outcome]
+        case _:
+            return outcome
+
+
+def from_plain(plain: object) -> object:
+    """Return the outcome."""
+    match plain:
+        case {"side": str(value)}:
+            return Side(value)
+        case {"mark": str(value)}:
+            return Mark(value)
+        case {"float": str(value)}:
+            return float.fromhex(value)
+        case {"bytes": str(value)}:
+            return bytes.fromhex(value)
+        case list():
+            return tuple(from_plain(member) for member in plain)
+        case _:
+            return plain
+
+
+def canonical(body: object) -> str:
+    """Return the one JSON text of plain data."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def link(head: bytes, text: str) -> bytes:
+    """Return the hash of an entry after the entries that end in `head`."""
+    return hashlib.sha256(head + text.encode("ascii")).digest()
+
+
+@final
+@dataclass(frozen=True)
+class Pending:
+    """A drawn outcome that was not published yet. As secret as the data: it never leaves the curator.
+
+    Attributes:
+        release: the seq of its release.
+        outcome: what was drawn.
+        algorithm: the algorithm's name.
+        epsilon: the computation's ε, which prices a hit.
+        delta: the computation's δ, already spent.
+    """
+
+    release: int
+    outcome: object = field(repr=False)
+    algorithm: str
+    epsilon: float
+    delta: float
+
+    def text(self) -> str:
+        """Return it as JSON, for the private table."""
+        return canonical({**asdict(self), "outcome": to_plain(self.outcome)})
+
+    @classmethod
+    def of(cls, text: str) -> Pending:
+        """Return what the private table holds."""
+        body = json.loads(text)
+        return cls(**{**body, "outcome": from_plain(body["outcome"])})

@@ -1,0 +1,108 @@
+"""What every ledger does: hold back what a call may cost, then record what it did.
+
+A call goes `reserve` → (the data is touched) → `settle` or `forfeit`. What is reserved counts as spent until the
+call settles, also when the process dies in between. `settle` returns only once a hit is durable.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from targetcharge.accounting.meter import Meter, Price
+    from targetcharge.ledger.answer import Answer
+    from targetcharge.ledger.entries import Answered, Entry, Pending
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Most:
+    """The most a call could charge; public knowledge only.
+
+    Attributes:
+        prices: of one hit, on each meter.
+        count: how many hits there could be.
+        delta: the δ of all computations it runs, spent hit or miss.
+    """
+
+    prices: tuple[Price, ...]
+    count: int = 1
+    delta: float = 0.0
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Return it in whole units, on each meter."""
+        return tuple(price.units * self.count for price in self.prices)
+
+
+@final
+@dataclass(frozen=True)
+class Settlement:
+    """What a call did.
+
+    Attributes:
+        answers: what it publishes, in order.
+        pending: an outcome to keep for later revisions.
+        closes: the release whose pending outcome it publishes.
+    """
+
+    answers: Sequence[Answered]
+    pending: Pending | None = None
+    closes: int | None = None
+
+
+class Ledger(ABC):
+    """The meters' record. One call at a time: a session takes turns."""
+
+    @property
+    @abstractmethod
+    def meters(self) -> tuple[Meter, ...]:
+        """Return the meters, up to date: one, or one for each alternative."""
+
+    @abstractmethod
+    def reserve(self, most: Most) -> None:
+        """Hold back what a call could charge, durably, and spend its δ.
+
+        With several meters the call may go ahead if at least one of them has room; it is held back on all.
+
+        Raises:
+            BudgetSpent: if it is not covered; nothing was held back or spent.
+            LedgerError: if the ledger cannot be written.
+        """
+
+    @abstractmethod
+    def number(self) -> int:
+        """Return the next answer's seq. Only between `reserve` and `settle`."""
+
+    @abstractmethod
+    def settle(self, settlement: Settlement) -> None:
+        """Record what the call did, charge its hits, and let go of the rest of the reservation.
+
+        Raises:
+            LedgerError: if it could not be made durable: nothing may be published.
+            NotAllowed: if it closes a release that another session has published; nothing was charged.
+        """
+
+    @abstractmethod
+    def forfeit(self, algorithm: str) -> None:
+        """Spend the whole reservation of a call that broke."""
+
+    @abstractmethod
+    def pending(self) -> list[Pending]:
+        """Return the outcomes that wait for a revision, oldest first. Private to the curator."""
+
+    @abstractmethod
+    def answers(self, last: int | None = None) -> Iterator[Answer]:
+        """Yield what was published, oldest first; only the last few if a number is given."""
+
+    @abstractmethod
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is held back and not in use, and close. A ledger that is not closed spends it."""

@@ -1,0 +1,99 @@
+"""A ledger in memory: for trying things out, and the model that the others are tested against.
+
+It lives and dies with the process: a budget that must hold across restarts needs a file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, final
+
+from targetcharge.ledger.entries import Answered, DeltaSpent, Entry, Spent, Sums
+from targetcharge.ledger.ledger import Ledger, Most, Settlement
+from targetcharge.ledger.room import already_published, check, load
+from targetcharge.numerics.rounding import grains_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from targetcharge.accounting.meter import Meter
+    from targetcharge.ledger.answer import Answer
+    from targetcharge.ledger.entries import Pending
+
+
+@final
+class MemoryLedger(Ledger):
+    """Entries in a list, totals in the meters."""
+
+    def __init__(self, meters: tuple[Meter, ...], keep: int | None = None) -> None:
+        """Open an empty ledger.
+
+        Args:
+            meters: one, or one for each alternative.
+            keep: how many entries to remember; None for all. The totals never forget.
+        """
+        self._meters = meters
+        self._entries: deque[Entry] = deque(maxlen=keep)
+        self._pending: dict[int, Pending] = {}
+        self._sums = Sums.zero(len(meters))
+        self._reserved: Most | None = None
+        self._seq = 0
+
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        """Return the meters."""
+        return self._meters
+
+    def reserve(self, most: Most) -> None:
+        """Remember what is held back until the call settles."""
+        self.forfeit("interrupted")
+        check(self._meters, most)
+        if most.delta:
+            self._add(DeltaSpent(grains_up(most.delta)))
+        self._reserved = most
+
+    def number(self) -> int:
+        """Return the next seq."""
+        self._seq += 1
+        return self._seq
+
+    def settle(self, settlement: Settlement) -> None:
+        """Record and charge."""
+        if settlement.closes is not None and self._pending.pop(settlement.closes, None) is None:
+            self._reserved = None
+            raise already_published(settlement.closes)
+        for answered in settlement.answers:
+            self._add(answered)
+        if settlement.pending is not None:
+            self._pending[settlement.pending.release] = settlement.pending
+        self._reserved = None
+
+    def forfeit(self, algorithm: str) -> None:
+        """Charge all that was held back."""
+        if self._reserved is not None:
+            self._add(Spent("failed", self._reserved.units, self._reserved.count, algorithm))
+            self._reserved = None
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        sums = self._sums.plus(entry)
+        if sums is not self._sums:
+            self._sums = sums
+            load(self._meters, sums)
+
+    def pending(self) -> list[Pending]:
+        """Return what waits for a revision."""
+        return list(self._pending.values())
+
+    def answers(self, last: int | None = None) -> Iterator[Answer]:
+        """Yield the answers that are remembered."""
+        found = [entry.answer for entry in self._entries if isinstance(entry, Answered)]
+        return iter(found if last is None else found[max(0, len(found) - last) :])
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries that are remembered."""
+        return iter(list(self._entries))
+
+    def close(self) -> None:
+        """Charge what an interrupted call left behind."""
+        self.forfeit("interrupted")

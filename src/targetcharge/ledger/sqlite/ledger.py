@@ -1,0 +1,418 @@
+"""A ledger in a SQLite file: survives crashes, and serves several processes.
+
+What a session may spend next is held back in the file before the data is touched. A miss leaves it held for the
+next call, so a run of misses needs no disk sync; they are written with the next hit, every thousand, or at closing. A
+hit is one transaction: charge, published outcome, and what is held back for the next call.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import uuid
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
+from targetcharge.ledger.entries import (
+    Answered,
+    DeltaSpent,
+    Entry,
+    Restored,
+    Spent,
+    Sums,
+    canonical,
+    entry_of,
+)
+from targetcharge.ledger.ledger import Ledger, Most, Settlement
+from targetcharge.ledger.room import already_published, check, load
+from targetcharge.ledger.sqlite.restored import distrust
+from targetcharge.ledger.sqlite.store import Held, State, Store, inode
+from targetcharge.ledger.sqlite.tenancy import Neighbour, Tenancy
+from targetcharge.ledger.sqlite.witness import Testimony, Witness
+from targetcharge.ledger.terms import Terms
+from targetcharge.numerics.rounding import grains_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from targetcharge.accounting.meter import Meter
+    from targetcharge.ledger.answer import Answer
+    from targetcharge.ledger.entries import Pending
+
+_BLOCK: Final = 1000
+"""Seqs taken at a time, and so the most misses that wait to be written."""
+
+
+@final
+class SqliteLedger(Ledger):
+    """One session's access to a ledger file."""
+
+    def __init__(self, path: Path, restored: tuple[int, str] | None = None) -> None:
+        """Connect, making the file if there is none; `start` opens it for business.
+
+        Args:
+            path: of the file.
+            restored: the number and hash of the last entry ever published, if the file is a restored copy.
+        """
+        self._path = path
+        self._restored = restored
+        self._lock = threading.RLock()
+        self._witness = Witness(path)
+        self._meters: tuple[Meter, ...] = ()
+        self._tenancy: Tenancy | None = None
+        self._held = Held((), 0)
+        self._reserved: Most | None = None
+        self._misses: list[Answered] = []
+        self._seq = self._block_end = 0
+        self._distrust = ""
+        self._broken = False
+        self._wal = 0
+        with self._translated():
+            _create_file(path, self._witness)
+            self._inode = inode(path)
+            self._store = Store(path)
+            self._new = self._store.empty()
+
+    def terms(self) -> Terms | None:
+        """Return what the file was made for; None if it is new."""
+        with self._translated():
+            return None if self._new else Terms.of(self._store.state().fields)
+
+    def start(self, terms: Terms, meters: tuple[Meter, ...]) -> None:
+        """Open for business, with the meters that belong to the terms."""
+        self._meters = meters
+        with self._translated():
+            with self._store.transaction():
+                if self._store.empty():
+                    self._create(terms)
+            self._agree(terms)
+            self._distrust = self._trust()
+            self._held = Held((0,) * len(meters), 0)
+            if not self._distrust:
+                self._tenancy = Tenancy(self._path)
+                self._commit(lambda state: self._hold(state, self._held))
+                self._wal = inode(self._wal_path)
+                self._bury_the_dead()
+            self._refresh()
+
+    def _create(self, terms: Terms) -> None:
+        header = canonical({**terms.plain(), "ledger": uuid.uuid4().hex})
+        self._store.create(header, len(terms.capacities))
+        self._testify(self._store.state())
+
+    def _agree(self, terms: Terms) -> None:
+        differences = Terms.of(self._store.state().fields).differences(terms)
+        if differences:
+            sentence = (
+                f"the ledger {self._path} was made for other terms: {'; '.join(differences)}."
+                " Open it with the same ones, or start another ledger"
+            )
+            raise NotAllowed(sentence)
+
+    def _trust(self) -> str:
+        """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
+        state = self._store.state()
+        named = self._restored
+        if named is not None and (named[0], named[1].lower()) != (state.number, state.head.hex()):
+            sentence = (
+                f"restored names entry {named[0]} with hash {named[1]}, and the ledger {self._path} ends at entry"
+                f" {state.number} with another hash or number: if more was published than it holds, its budget is spent"
+            )
+            raise NotAllowed(sentence)
+        why = distrust(self._store, self._witness.read(), self._inode)
+        if why and named is not None:
+            self._commit(lambda state: self._store.append(state, [Restored(state.number)]), testify=False)
+            self._witness.forget()
+            self._testify(self._store.state())
+            why = ""
+        return why
+
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        """Return the meters, with what other processes charged meanwhile."""
+        with self._lock, self._translated():
+            self._refresh()
+        return self._meters
+
+    def _refresh(self, state: State | None = None) -> None:
+        sums = (state or self._store.state()).sums
+        if self._distrust:
+            sums = Sums(tuple(meter.tariff.capacity for meter in self._meters), sums.hits, sums.delta)
+        load(self._meters, sums)
+
+    def reserve(self, most: Most) -> None:
+        """Hold back what the call could charge: in the file before this returns."""
+        with self._lock, self._translated():
+            tenancy = self._open_tenancy()
+            self.forfeit("interrupted")
+            try:
+                while not self._holds(tenancy, most):
+                    tenancy.stop()
+                    self._take_back()
+            except BaseException:
+                tenancy.stop()
+                raise
+            self._reserved = most
+
+    def _open_tenancy(self) -> Tenancy:
+        if self._distrust:
+            raise BudgetSpent(self._distrust, asked=1.0, left=0.0)
+        if self._broken or self._tenancy is None:
+            msg = f"the ledger {self._path} is closed after an error: open a new session on it"
+            raise LedgerError(msg)
+        if inode(self._path) != self._inode:
+            raise self._vanished()
+        return self._tenancy
+
+    def _vanished(self) -> LedgerError:
+        return LedgerError(f"the ledger {self._path} was moved or replaced while it was open: no answer is given")
+
+    def _holds(self, tenancy: Tenancy, most: Most) -> bool:
+        """Return whether the call is covered; False if that depends on what other tenants hold."""
+        if not tenancy.start():
+            self._held = Held((0,) * len(self._meters), 0)
+        enough = all(held >= units for held, units in zip(self._held.units, most.units, strict=True))
+        if enough and not most.delta and self._block_end - self._seq > most.count + 1:
+            return True
+        others = False
+
+        def top_up(state: State) -> State:
+            nonlocal others
+            held = self._held_by_others()
+            others = any(held)
+            self._refresh(state)
+            check(self._meters, most, held)
+            if most.delta:
+                state = self._store.append(state, [DeltaSpent(grains_up(most.delta))])
+            return self._hold(state, Held(most.units, most.count), seqs=most.count + 2)
+
+        try:
+            self._commit(top_up)
+        except BudgetSpent:
+            if not others:
+                raise
+            return False
+        self._held = Held(most.units, most.count)
+        return True
+
+    def _held_by_others(self) -> tuple[int, ...]:
+        own = self._tenancy.name if self._tenancy else ""
+        others = [held.units for name, held in self._store.tenants().items() if name != own]
+        return tuple(map(sum, zip(*others, strict=True))) if others else (0,) * len(self._meters)
+
+    def _hold(self, state: State, held: Held, seqs: int = 0) -> State:
+        """Write what this tenant holds back; take a block of seqs if too few are left."""
+        if self._tenancy is not None:
+            self._store.hold(self._tenancy.name, held)
+        if self._block_end - self._seq >= seqs:
+            return state
+        if self._block_end != state.next_seq:
+            self._seq = state.next_seq - 1
+        self._block_end = state.next_seq + max(_BLOCK, seqs)
+        return replace(state, next_seq=self._block_end)
+
+    def _take_back(self) -> None:
+        """Bury dead tenants; wait for the others' running calls, then take what they hold back."""
+        self._bury_the_dead()
+        own = self._tenancy.name if self._tenancy else ""
+        for name, held in self._store.tenants().items():
+            if name == own or not held:
+                continue
+            with Neighbour(self._path, name) as neighbour:
+                if not neighbour.wait():
+                    continue
+                with self._store.transaction():
+                    if self._store.tenants().get(name):
+                        neighbour.tell()  # before the commit: a tenant may hold less than it thinks, never more
+                        self._store.hold(name, Held((0,) * len(self._meters), 0))
+
+    def _bury_the_dead(self) -> None:
+        """Spend what sessions held back that ended without closing."""
+        own = self._tenancy.name if self._tenancy else ""
+        for name in self._store.tenants():
+            if name == own:
+                continue
+            with Neighbour(self._path, name) as neighbour:
+                if neighbour.died():
+                    self._commit(lambda state, name=name: self._bury(state, name))  # type: ignore[misc]
+                    neighbour.remove()
+
+    def _bury(self, state: State, name: str) -> State:
+        held = self._store.tenants().get(name)
+        self._store.remove_tenant(name)
+        return self._store.append(state, [Spent("abandoned", held.units, held.count)]) if held else state
+
+    def number(self) -> int:
+        """Return the next seq of this session's block."""
+        self._seq += 1
+        return self._seq
+
+    def settle(self, settlement: Settlement) -> None:
+        """Make hits and pending outcomes durable; keep misses for later."""
+        with self._lock:
+            synced = settlement.pending is not None or any(entry.answer.hit for entry in settlement.answers)
+            if synced:
+                self._settle_now(settlement)
+            else:
+                self._misses += settlement.answers
+            self._reserved = None
+            if self._tenancy is not None:
+                self._tenancy.stop()
+
+    def _settle_now(self, settlement: Settlement) -> None:
+        most = self._reserved
+        held = Held((0,) * len(self._meters), 0)
+
+        def record(state: State) -> State:
+            nonlocal held
+            if settlement.closes is not None and not self._store.remove_pending(settlement.closes):
+                self._reserved = None
+                raise already_published(settlement.closes)
+            if settlement.pending is not None:
+                self._store.add_pending(settlement.pending)
+            state = self._store.append(state, settlement.answers)
+            self._refresh(state)
+            if most is not None and self._has_room(most):
+                held = Held(most.units, most.count)
+            return self._hold(state, held)
+
+        with self._fatal():
+            self._commit(record)
+        self._held = held
+
+    def _has_room(self, most: Most) -> bool:
+        try:
+            check(self._meters, replace(most, delta=0.0), self._held_by_others())
+        except BudgetSpent:
+            return False
+        return True
+
+    def forfeit(self, algorithm: str) -> None:
+        """Spend what is held back for the call that broke."""
+        with self._lock:
+            most, self._reserved = self._reserved, None
+            if most is None or self._broken:
+                return
+            nothing = Held((0,) * len(self._meters), 0)
+            spent = Spent("failed", most.units, most.count, algorithm)
+            with self._fatal():
+                self._commit(lambda state: self._hold(self._store.append(state, [spent]), nothing))
+            self._held = nothing
+            if self._tenancy is not None:
+                self._tenancy.stop()
+
+    def _commit(self, work: Callable[[State], State], *, testify: bool = True) -> None:
+        """Write waiting misses and what `work` does in one transaction; then tell the witness.
+
+        If the reply to COMMIT is lost, the file is read again: what it holds is what happened.
+        """
+        if inode(self._path) != self._inode or (self._wal and inode(self._wal_path) != self._wal):
+            raise self._vanished()
+        waiting, block = tuple(self._misses), (self._seq, self._block_end)
+        after: State | None = None
+        try:
+            with self._store.transaction():
+                after = work(self._store.append(self._store.state(), waiting))
+                self._store.save(after)
+        except BaseException as error:
+            if after is None or self._store.state() != after:
+                self._seq, self._block_end = block
+                raise
+            if not isinstance(error, sqlite3.Error):
+                self._committed(after, len(waiting), testify=testify)
+                raise
+        self._committed(after, len(waiting), testify=testify)
+
+    def _committed(self, state: State, misses: int, *, testify: bool) -> None:
+        del self._misses[:misses]
+        self._refresh(state)
+        if testify:
+            self._testify(state)
+
+    def _testify(self, state: State) -> None:
+        testimony = Testimony(state.fields["ledger"], self._inode, state.number, state.head.hex())
+        self._witness.remember(testimony)
+
+    def pending(self) -> list[Pending]:
+        """Return what waits for a revision."""
+        with self._lock, self._translated():
+            return self._store.pending()
+
+    def answers(self, last: int | None = None) -> Iterator[Answer]:
+        """Yield what was published: the file's, then the misses that wait to be written."""
+        with self._lock, self._translated():
+            waiting = [entry.answer for entry in self._misses]
+            if last is not None:
+                found = [] if last <= len(waiting) else self._store.last_answers(last - len(waiting))
+                written = [entry.answer for entry in found if isinstance(entry, Answered)]
+                return iter((written + waiting)[-last:] if last else [])
+        stored = (entry.answer for entry in self._entries() if isinstance(entry, Answered))
+        return chain(stored, waiting)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries that are written."""
+        return self._entries()
+
+    def _entries(self) -> Iterator[Entry]:
+        for _, _, body, _ in self._store.rows():
+            yield entry_of(body)
+
+    def close(self) -> None:
+        """Write waiting misses, let go of what is held back, and close the file."""
+        with self._lock:
+            self.forfeit("interrupted")
+            tenancy, self._tenancy = self._tenancy, None
+            if tenancy is not None and not self._broken:
+                with self._translated():
+                    self._commit(lambda state: self._leave(state, tenancy.name))
+                tenancy.leave()
+            self._store.close()
+
+    def _leave(self, state: State, tenant: str) -> State:
+        self._store.remove_tenant(tenant)
+        return replace(state, next_seq=self._seq + 1) if state.next_seq == self._block_end else state
+
+    @contextmanager
+    def _fatal(self) -> Iterator[None]:
+        """After the data was touched: what cannot be written stays spent, and this access to the ledger ends."""
+        try:
+            with self._translated():
+                yield
+        except LedgerError:
+            self._broken = True
+            if self._tenancy is not None:
+                self._tenancy.close_files()  # to the others this tenant is dead, and what it holds is spent
+            raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn the database's and the file system's errors into ours."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            sentence = f"the ledger {self._path} cannot be read or written ({error}): no answer is given"
+            raise LedgerError(sentence) from None
+
+    @property
+    def _wal_path(self) -> Path:
+        return self._path.with_name(self._path.name + "-wal")
+
+
+def _create_file(path: Path, witness: Witness) -> None:
+    """Make an empty file that only its owner can read, unless there is one."""
+    if path.exists() and path.stat().st_size:
+        return
+    known = witness.read()
+    if witness.exists() and (known is None or known.number > 0):
+        sentence = (
+            f"the ledger {path} is gone or empty, and {witness.path.name} remembers"
+            f" {known.number if known else 'its'} entries: restore it; or remove {witness.path.name} if its"
+            " budget may start anew"
+        )
+        raise LedgerError(sentence)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,0 +1,232 @@
+"""The database of a ledger: tables, transactions, and nothing that decides.
+
+state     one row: header, number and hash of the last entry, next seq, sums
+entries   number, canonical JSON, hash; seq for answers
+tenants   open sessions and what they hold back
+pending   drawn outcomes that were not published yet: private to the curator
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, final
+
+from targetcharge.errors import LedgerError
+from targetcharge.ledger.entries import Answered, Entry, Pending, Sums, canonical, entry_of, link, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_APPLICATION: Final = 0x54435431
+"""SQLite's application id of a ledger: "TCT1"."""
+
+_TABLES: Final = """
+CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), header TEXT NOT NULL, number INTEGER NOT NULL,
+                    head BLOB NOT NULL, next_seq INTEGER NOT NULL, sums TEXT NOT NULL);
+CREATE TABLE entries (number INTEGER PRIMARY KEY, seq INTEGER, body TEXT NOT NULL, hash BLOB NOT NULL);
+CREATE TABLE tenants (name TEXT PRIMARY KEY, units TEXT NOT NULL, count INTEGER NOT NULL);
+CREATE TABLE pending (release INTEGER PRIMARY KEY, body TEXT NOT NULL);
+"""
+
+_PAGE: Final = 1000
+_WAIT_SECONDS: Final = 60.0
+
+
+@final
+@dataclass(frozen=True)
+class State:
+    """Where the ledger stands.
+
+    Attributes:
+        header: the terms and the ledger's id, as canonical JSON.
+        number: of the last entry.
+        head: its hash.
+        next_seq: the first seq that no session has taken.
+        sums: what the entries add up to.
+    """
+
+    header: str
+    number: int
+    head: bytes
+    next_seq: int
+    sums: Sums
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the header's fields."""
+        found: dict[str, Any] = json.loads(self.header)
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class Held:
+    """What a tenant holds back.
+
+    Attributes:
+        units: on each meter.
+        count: how many hits that is.
+    """
+
+    units: tuple[int, ...]
+    count: int
+
+    def __bool__(self) -> bool:
+        """Return whether it is anything."""
+        return self.count > 0
+
+
+@final
+class Store:
+    """A connection."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Connect to a file that exists."""
+        mode = "ro" if read_only else "rw"
+        self._connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        if not read_only:
+            self._pragma("journal_mode = WAL")
+            self._pragma("synchronous = FULL")
+            self._pragma("fullfsync = ON")
+
+    def _pragma(self, setting: str) -> Any:  # noqa: ANN401 - a number or a word
+        return self._connection.execute(f"PRAGMA {setting}").fetchone()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what the block writes, durably, or none of it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def empty(self) -> bool:
+        """Return whether the file holds nothing yet. Anything but a ledger is refused."""
+        if self._pragma("application_id")[0] == _APPLICATION:
+            return False
+        if self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            msg = "this SQLite file is not a ledger"
+            raise LedgerError(msg)
+        return True
+
+    def create(self, header: str, meters: int) -> None:
+        """Make the tables of a new ledger."""
+        for statement in _TABLES.split(";"):
+            self._connection.execute(statement)
+        genesis = link(b"", header)
+        row = (1, header, 0, genesis, 1, _sums_text(Sums.zero(meters)))
+        self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._pragma(f"application_id = {_APPLICATION}")
+
+    def state(self) -> State:
+        """Return where the ledger stands."""
+        columns = "header, number, head, next_seq, sums"
+        row = self._connection.execute(f"SELECT {columns} FROM state").fetchone()  # noqa: S608 - a constant
+        if row is None:
+            msg = "the ledger has lost its state: it was damaged or changed"
+            raise LedgerError(msg)
+        header, number, head, next_seq, sums = row
+        return State(header, number, head, next_seq, _sums_of(sums))
+
+    def save(self, state: State) -> None:
+        """Write where the ledger stands."""
+        row = (state.number, state.head, state.next_seq, _sums_text(state.sums))
+        self._connection.execute("UPDATE state SET number = ?, head = ?, next_seq = ?, sums = ?", row)
+
+    def append(self, state: State, entries: Sequence[Entry]) -> State:
+        """Write entries; return the state after them."""
+        rows = []
+        number, head, sums = state.number, state.head, state.sums
+        for entry in entries:
+            text = text_of(entry)
+            number, head, sums = number + 1, link(head, text), sums.plus(entry)
+            seq = entry.answer.seq if isinstance(entry, Answered) else None
+            rows.append((number, seq, text, head))
+        self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+        return replace(state, number=number, head=head, sums=sums)
+
+    def hash_at(self, number: int) -> bytes | None:
+        """Return the hash of an entry (of the header, for 0); None if there is no such entry."""
+        if number == 0:
+            return link(b"", self.state().header)
+        row = self._connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
+        return row[0] if row else None
+
+    def rows(self) -> Iterator[tuple[int, int | None, str, bytes]]:
+        """Yield the entries as they are stored, page by page."""
+        last = 0
+        while True:
+            page = self._connection.execute(
+                "SELECT number, seq, body, hash FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+                (last, _PAGE),
+            ).fetchall()
+            yield from page
+            if len(page) < _PAGE:
+                return
+            last = page[-1][0]
+
+    def last_answers(self, count: int) -> list[Entry]:
+        """Return the last answers, oldest first."""
+        sql = "SELECT body FROM entries WHERE seq IS NOT NULL ORDER BY number DESC LIMIT ?"
+        rows = self._connection.execute(sql, (count,)).fetchall()
+        return [entry_of(body) for (body,) in reversed(rows)]
+
+    def tenants(self) -> dict[str, Held]:
+        """Return what each open session holds back."""
+        rows = self._connection.execute("SELECT name, units, count FROM tenants").fetchall()
+        return {name: Held(tuple(json.loads(units)), count) for name, units, count in rows}
+
+    def hold(self, tenant: str, held: Held) -> None:
+        """Write what a tenant holds back."""
+        row = (tenant, canonical(held.units), held.count)
+        self._connection.execute("INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)", row)
+
+    def remove_tenant(self, tenant: str) -> None:
+        """Forget a tenant."""
+        self._connection.execute("DELETE FROM tenants WHERE name = ?", (tenant,))
+
+    def pending(self) -> list[Pending]:
+        """Return the outcomes that wait for a revision, oldest first."""
+        rows = self._connection.execute("SELECT body FROM pending ORDER BY release").fetchall()
+        return [Pending.of(body) for (body,) in rows]
+
+    def add_pending(self, pending: Pending) -> None:
+        """Keep an outcome for later."""
+        self._connection.execute("INSERT INTO pending VALUES (?, ?)", (pending.release, pending.text()))
+
+    def remove_pending(self, release: int) -> bool:
+        """Forget an outcome; return whether it was there."""
+        return self._connection.execute("DELETE FROM pending WHERE release = ?", (release,)).rowcount == 1
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()
+
+
+def inode(path: Path) -> int:
+    """Return which file a path names."""
+    return os.stat(path).st_ino  # noqa: PTH116 - on the hot path, and twice as fast
+
+
+def _sums_text(sums: Sums) -> str:
+    return canonical({"spent": sums.spent, "hits": sums.hits, "delta": sums.delta})
+
+
+def _sums_of(text: str) -> Sums:
+    body = json.loads(text)
+    return Sums(tuple(body["spent"]), tuple(body["hits"]), body["delta"])

@@ -1,0 +1,147 @@
+"""Tenancies: which sessions have a ledger open, which of them are computing, and which have died.
+
+Each session that has the ledger open is a tenant and may hold units back for its next call. The kernel's file
+locks tell the others the truth about it, also after kill -9:
+
+    alive   locked as long as the tenant lives: whoever can lock it knows that the tenant died without closing
+    run     locked while a call runs: whoever locks it has waited for the call and may take back what the tenant
+            holds, which it finds out from the one byte in that file before its next call
+
+Locks are advisory and per open file, so two sessions in one process are two tenants.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+import weakref
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_HELD: Final = b"\x00"
+_TAKEN: Final = b"\x01"
+
+_tenancies: weakref.WeakSet[Tenancy] = weakref.WeakSet()
+
+
+def _leave_in_child() -> None:
+    """Close the locks that a forked child inherited: it must not keep its dead parent alive."""
+    for tenancy in list(_tenancies):
+        tenancy.close_files()
+
+
+os.register_at_fork(after_in_child=_leave_in_child)
+
+
+def directory(ledger: Path) -> Path:
+    """Return where the tenants of a ledger keep their locks."""
+    return ledger.with_name(ledger.name + "-tenants")
+
+
+@final
+class Tenancy:
+    """This session's own locks."""
+
+    def __init__(self, ledger: Path) -> None:
+        """Move in."""
+        self.name = uuid.uuid4().hex
+        self._folder = directory(ledger)
+        alive, run = self._create("alive"), self._create("run")
+        self._files: tuple[int, ...] = (alive, run)
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        os.pwrite(run, _HELD, 0)
+        self._run = run
+        _tenancies.add(self)
+
+    def _create(self, kind: str) -> int:
+        while True:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            try:
+                return os.open(self._folder / f"{self.name}.{kind}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileNotFoundError:
+                continue  # another tenant moved out and took the folder with it
+
+    def start(self) -> bool:
+        """Begin a call; return whether what was held back is still held."""
+        fcntl.flock(self._run, fcntl.LOCK_EX)
+        if os.pread(self._run, 1, 0) == _HELD:
+            return True
+        os.pwrite(self._run, _HELD, 0)
+        return False
+
+    def stop(self) -> None:
+        """End a call."""
+        fcntl.flock(self._run, fcntl.LOCK_UN)
+
+    def leave(self) -> None:
+        """Move out."""
+        self.close_files()
+        remove(self._folder, self.name)
+
+    def close_files(self) -> None:
+        """Let go of the locks, and leave the traces of a tenant that died."""
+        files, self._files = self._files, ()
+        for file in files:
+            os.close(file)
+
+
+@final
+class Neighbour:
+    """Another tenant, seen from outside. Use as a context: it holds the locks that it got."""
+
+    def __init__(self, ledger: Path, name: str) -> None:
+        """Name the tenant."""
+        self._folder = directory(ledger)
+        self._name = name
+        self._files: list[int] = []
+
+    def __enter__(self) -> Neighbour:
+        """Enter with no locks."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of all locks."""
+        for file in self._files:
+            os.close(file)
+
+    def died(self) -> bool:
+        """Return whether it ended without closing."""
+        return self._lock("alive", fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def wait(self) -> bool:
+        """Wait until it is not computing, and keep it so; False if it has left or died meanwhile."""
+        return self._lock("run", fcntl.LOCK_EX) and (self._folder / f"{self._name}.run").exists()
+
+    def tell(self) -> None:
+        """Let it know that what it held back was taken."""
+        os.pwrite(self._files[-1], _TAKEN, 0)
+
+    def remove(self) -> None:
+        """Remove what a dead tenant left."""
+        remove(self._folder, self._name)
+
+    def _lock(self, kind: str, how: int) -> bool:
+        """Return whether the lock was got; a file that is gone counts as unlocked."""
+        try:
+            file = os.open(self._folder / f"{self._name}.{kind}", os.O_RDWR)
+        except FileNotFoundError:
+            return kind == "alive"
+        self._files.append(file)
+        try:
+            fcntl.flock(file, how)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def remove(folder: Path, name: str) -> None:
+    """Remove a tenant's files, and the folder with the last of them."""
+    for kind in ("alive", "run"):
+        (folder / f"{name}.{kind}").unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        return

@@ -1,0 +1,34 @@
+"""Mechanisms: private algorithms, and wrappers that change what they publish. One file each.
+
+>>> from targetcharge.randomness import SystemEntropy
+>>> visits = [3, 1, 4, 1, 5]
+>>> test = above_threshold(len, threshold=1000, epsilon=0.5)
+>>> test.run(visits, SystemEntropy()) is None
+True
+"""
+
+from targetcharge.mechanisms.algorithm import Algorithm, Oracle
+from targetcharge.mechanisms.between import between_thresholds
+from targetcharge.mechanisms.boundary_wrapper import boundary
+from targetcharge.mechanisms.count import noisy_count
+from targetcharge.mechanisms.declared import private
+from targetcharge.mechanisms.exponential_mechanism import exponential
+from targetcharge.mechanisms.noisy_maximum import noisy_max
+from targetcharge.mechanisms.opendp_measurement import from_opendp
+from targetcharge.mechanisms.run_twice import agreement, twice
+from targetcharge.mechanisms.threshold import above_threshold
+
+__all__ = [
+    "Algorithm",
+    "Oracle",
+    "above_threshold",
+    "agreement",
+    "between_thresholds",
+    "boundary",
+    "exponential",
+    "from_opendp",
+    "noisy_count",
+    "noisy_max",
+    "private",
+    "twice",
+]

@@ -1,0 +1,80 @@
+"""The noise of counts: its rate for a sensitivity, and its law.
+
+>>> rate = rate_for(0.3, sensitivity=3)
+>>> rate.numerator / rate.denominator <= 0.1
+True
+>>> law = NoiseLaw.of(rate)
+>>> round(law.mass(0) + 2 * law.at_least(1), 15)
+1.0
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+from targetcharge.randomness import Rate
+
+_FAR: Final = 1 << 900
+"""Beyond this distance every mass is 0 in double precision, whatever the rate; a larger one would overflow."""
+
+
+def rate_for(epsilon: float, sensitivity: int, *, shifts: int = 1) -> Rate:
+    """Return a rate of at most ε/(shifts·sensitivity), as exact fractions, and only just below it.
+
+    Args:
+        epsilon: what the noise must hide.
+        sensitivity: the most a unit changes a count.
+        shifts: how many such changes the noise must hide at once.
+    """
+    epsilon = checks.query_epsilon(epsilon, "epsilon")
+    exact = Fraction(epsilon) / (shifts * checks.positive_integer("sensitivity", sensitivity))
+    quotient = float(exact)
+    if quotient > exact:
+        quotient = math.nextafter(quotient, 0.0)
+    if quotient < checks.MIN_QUERY_EPSILON:
+        least = checks.MIN_QUERY_EPSILON * shifts * sensitivity
+        expected = f"at least {least:g} at sensitivity {sensitivity}: with less it says nothing"
+        raise InvalidParameter("epsilon", epsilon, expected)
+    return Rate.at_most(quotient)
+
+
+@final
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The law of discrete Laplace noise X: Pr[X = k] = tanh(rate/2)·e^{-rate·|k|}.
+
+    Probabilities are right to a few units in the last place, also small ones.
+
+    Attributes:
+        rate: the rate of decay that is used, as a float (exact: a rate has few bits).
+    """
+
+    rate: float
+
+    @staticmethod
+    def of(rate: Rate) -> NoiseLaw:
+        """Return the law of a rate."""
+        return NoiseLaw(rate.numerator / rate.denominator)
+
+    def mass(self, value: int) -> float:
+        """Return Pr[X = value]."""
+        return math.tanh(self.rate / 2) * self.decay(abs(value))
+
+    def at_least(self, value: int) -> float:
+        """Return Pr[X ≥ value], which is also Pr[X ≤ -value]."""
+        if value > 0:
+            return self.decay(value) / (1 + self.decay(1))
+        return (1 + self.decay(1) * self.shortfall(-value)) / (1 + self.decay(1))
+
+    def decay(self, steps: int) -> float:
+        """Return e^{-rate·steps}."""
+        return math.exp(-self.rate * min(steps, _FAR))
+
+    def shortfall(self, steps: int) -> float:
+        """Return 1 - e^{-rate·steps}."""
+        return -math.expm1(-self.rate * min(steps, _FAR))

@@ -1,0 +1,96 @@
+"""Outcomes: what may be published, in one canonical form.
+
+A published value must look the same whenever it is the same: 1 and True, 0.0 and -0.0, a list and a tuple are equal
+to Python, and a value that is free because it "equals" another one would leak through its looks. So an outcome is
+turned into plain data before anything is decided about it.
+
+>>> import numpy as np
+>>> publishable([np.int64(3), -0.0])
+(3, 0.0)
+>>> same(1, True), same((1, "a"), (1, "a"))
+(False, True)
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from enum import Enum, StrEnum
+from typing import Final
+
+import numpy as np
+
+
+class Side(StrEnum):
+    """Where a noisy count lies: what a between-thresholds computation publishes."""
+
+    BELOW = "below"
+    BETWEEN = "between"
+    ABOVE = "above"
+
+
+class Mark(Enum):
+    """A published outcome that stands for "too close to call"."""
+
+    BOUNDARY = "boundary"
+
+    def __repr__(self) -> str:
+        """Return the name it is imported by."""
+        return self.name
+
+
+BOUNDARY: Final = Mark.BOUNDARY
+
+PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
+
+_AS_THEY_ARE: Final = frozenset({type(None), bool, int, str, bytes, Side, Mark})
+
+
+class UnpublishableError(Exception):
+    """The value has no canonical form. Internal: it carries no text, since the value may come from the data."""
+
+
+def publishable(value: object) -> object:
+    """Return the canonical plain form of an outcome.
+
+    Raises:
+        UnpublishableError: if it has none.
+    """
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if isinstance(value, float | np.floating):
+        number = float.__float__(value) if isinstance(value, float) else float(value)
+        if math.isnan(number):
+            raise UnpublishableError
+        return number + 0.0
+    if isinstance(value, tuple | list):
+        return tuple(publishable(member) for member in value)
+    return _plain(value)
+
+
+def _plain(value: object) -> object:
+    """Return rarer things: numpy's scalars and arrays, subclasses of the plain types."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.ndarray):
+        return publishable(value.tolist())
+    # Of a subclass the plain content, past whatever it says of itself: str() of an enum is not its text.
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return bytes.__bytes__(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    raise UnpublishableError
+
+
+def same(first: object, second: object) -> bool:
+    """Return whether two canonical values are equal and look alike, down to the types inside tuples."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    return bool(first == second)

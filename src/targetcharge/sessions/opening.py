@@ -1,0 +1,152 @@
+"""Opening: from what the owner declares to meters, terms and a ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge import checks
+from targetcharge.accounting.budget import Budget, check_budget
+from targetcharge.accounting.meter import Meter
+from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.errors import InvalidParameter
+from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms
+from targetcharge.sessions.words import words
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+MEMORY: Final = ":memory:"
+
+_PLAIN: Final = NotPrior(prior=False)
+
+
+@final
+@dataclass(frozen=True)
+class Declaration:
+    """What the owner of the data declares when opening a session; checked when made.
+
+    Attributes:
+        budget: the (ε, δ) of everything the session will ever publish.
+        query_epsilon: the ε of one computation: the largest for the exact meter, a typical one for Rényi's.
+        meter: "exact" or "renyi".
+        targets: examples of the targets that will be asked.
+        alternatives: targets of which each has a meter of its own; none for one meter.
+        computation_delta: the part of the budget's δ that is kept for the computations' own δ.
+    """
+
+    budget: Budget
+    query_epsilon: float
+    meter: str
+    targets: tuple[Target, ...]
+    alternatives: tuple[Target, ...]
+    computation_delta: float
+
+    @classmethod
+    def of(
+        cls,
+        budget: Budget,
+        query_epsilon: float,
+        meter: str,
+        targets: Sequence[Target] | Target | None,
+        alternatives: Sequence[Target] | None,
+        computation_delta: float,
+    ) -> Declaration:
+        """Return what was declared, refusing what makes no sense by name."""
+        check_budget(budget)
+        checks.choice("meter", meter, ("exact", "renyi"))
+        checks.query_epsilon(query_epsilon)
+        chosen = (targets,) if isinstance(targets, Target) else tuple(targets or (_PLAIN,))
+        rivals = tuple(alternatives or ())
+        for name, members in (("targets", chosen), ("alternatives", rivals)):
+            for member in members:
+                if not isinstance(member, Target):
+                    raise InvalidParameter(name, member, "targets, such as tc.NotPrior(False)")
+        if alternatives is not None and len(rivals) < 2:
+            raise InvalidParameter("alternatives", alternatives, "at least two targets")
+        if rivals and targets is not None:
+            raise InvalidParameter(
+                "targets", targets, "left out where alternatives are given: they are the targets"
+            )
+        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta)
+
+    def meters(self, order: float | None = None) -> tuple[Meter, ...]:
+        """Return the meters: one, or one for each alternative.
+
+        Args:
+            order: the Rényi order, if it was chosen before.
+        """
+        if self.meter == "exact":
+            return self._exact()
+        meters = self._renyi(order)
+        if len(meters) > 1 and order is None:
+            # One order for all; the smallest of the best, where each of the prices is finite.
+            meters = self._renyi(min(meter.tariff.order for meter in meters))
+        if not any(meter.hits_left for meter in meters):
+            expected = "smaller: at the one order that suits all alternatives the budget does not cover a hit"
+            raise InvalidParameter("query_epsilon", self.query_epsilon, expected)
+        return meters
+
+    def _exact(self) -> tuple[Meter, ...]:
+        kept, count = self.computation_delta, max(1, len(self.alternatives))
+        return tuple(
+            Meter.exact(self.budget, self.query_epsilon, targets, computation_delta=kept, alternatives=count)
+            for targets in (self.alternatives or (self.targets,))
+        )
+
+    def _renyi(self, order: float | None) -> tuple[Meter, ...]:
+        kept, count = self.computation_delta, max(1, len(self.alternatives))
+        return tuple(
+            Meter.renyi(
+                self.budget, self.query_epsilon, target, computation_delta=kept, alternatives=count, order=order
+            )
+            for target in (self.alternatives or self.targets[:1])
+        )
+
+    def terms(self, meters: tuple[Meter, ...]) -> Terms:
+        """Return what the ledger's header fixes."""
+        return Terms(
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            meter=self.meter,
+            query_epsilon=float(self.query_epsilon),
+            computation_delta=float(self.computation_delta),
+            targets=() if self.alternatives else tuple(sorted({words(target) for target in self.targets})),
+            alternatives=tuple(words(target) for target in self.alternatives),
+            order=meters[0].tariff.order,
+            capacities=tuple(meter.tariff.capacity for meter in meters),
+            typical=tuple(meter.tariff.typical.units for meter in meters),
+        )
+
+
+def open_ledger(
+    where: str | os.PathLike[str], declared: Declaration, keep: int | None, restored: tuple[int, str] | None
+) -> Ledger:
+    """Return the ledger that a session was given, with its meters."""
+    if keep is not None:
+        checks.hits(keep, "transcript")
+    if not str(where) or "://" in str(where):
+        raise InvalidParameter("ledger", where, f"{MEMORY!r} or the path of a file")
+    if where == MEMORY:
+        if restored is not None:
+            raise InvalidParameter("restored", restored, "left out: a ledger in memory is never restored")
+        return MemoryLedger(declared.meters(), keep)
+    ledger = SqliteLedger(Path(where), _head(restored))
+    try:
+        made = ledger.terms()
+        meters = declared.meters(made.order if made and made.meter == declared.meter else None)
+        ledger.start(declared.terms(meters), meters)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _head(restored: tuple[int, str] | None) -> tuple[int, str] | None:
+    match restored:
+        case None | (int(), str()):
+            return restored
+        case _:
+            raise InvalidParameter("restored", restored, "the number and the hash of the last published entry")

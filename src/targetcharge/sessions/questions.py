@@ -1,0 +1,219 @@
+"""Questions: an algorithm and its target, priced; all that is decided before the data is touched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.ledger import Answer, Answered, Most
+from targetcharge.mechanisms import Algorithm
+from targetcharge.numerics.rounding import up
+from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
+from targetcharge.sessions.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from targetcharge.accounting.meter import Meter
+    from targetcharge.ledger import Pending
+    from targetcharge.randomness import Entropy
+
+_REMEMBERED: Final = 1024
+
+_RELEASE: Final = NotPrior(prior=None)
+"""What a release, a revision and a released candidate are priced as."""
+
+
+@final
+@dataclass(frozen=True)
+class Question:
+    """What will be run, which outcomes cost, and how much.
+
+    Attributes:
+        algorithm: what to run.
+        targets: one for each meter.
+        most: the most it could charge.
+        text: the targets, in words.
+        says_yes: whether only "hit or not" is published.
+    """
+
+    algorithm: Algorithm
+    targets: tuple[Target, ...]
+    most: Most
+    text: str
+    says_yes: bool = False
+
+    def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
+        """Return what is published of an outcome, and which meters it hits.
+
+        A free outcome is published in its one canonical form: as the prior itself, not as something equal to it.
+        """
+        for target in self.targets:
+            if type(target) is NotPrior and outcome == target.prior:
+                outcome = target.prior
+                break
+        hits = tuple([outcome in target for target in self.targets])
+        if self.says_yes:
+            return hits[0], hits
+        return self.algorithm.publish(outcome, hit=any(hits)), hits
+
+    def draw(self, data: object, entropy: Entropy) -> object:
+        """Run the algorithm: the data is touched here, and nowhere else."""
+        return publishable(self.algorithm.run(data, entropy))
+
+    def answered(
+        self,
+        published: object,
+        hits: tuple[bool, ...],
+        seq: int,
+        received: float,
+        *,
+        candidate: int | None = None,
+        release: int | None = None,
+    ) -> Answered:
+        """Return the answer, and what it charges."""
+        algorithm, prices = self.algorithm, self.most.prices
+        hit = True in hits
+        price = max([price.value for price, paid in zip(prices, hits, strict=True) if paid]) if hit else 0.0
+        answer = Answer(
+            published,
+            hit,
+            price,
+            seq,
+            algorithm.name,
+            self.text,
+            algorithm.epsilon,
+            algorithm.delta,
+            received,
+            hits,
+            candidate,
+            release,
+        )
+        return Answered(
+            answer, tuple([price.units if paid else 0 for price, paid in zip(prices, hits, strict=True)])
+        )
+
+
+@final
+class Questions:
+    """Makes the questions of one session. The last few are remembered: most are asked again and again."""
+
+    def __init__(self, alternatives: tuple[Target, ...], meters: tuple[Meter, ...]) -> None:
+        """Ask on these meters."""
+        self._alternatives = tuple(canonical(target) for target in alternatives)
+        self._meters = meters
+        self._known: dict[tuple[str, int, int], tuple[Question, object]] = {}
+
+    def ask(self, algorithm: Algorithm, target: Target | None) -> Question:
+        """Return the question of `Session.ask`."""
+
+        def make() -> Question:
+            if self._alternatives:
+                if target is not None:
+                    msg = "this session has alternatives, which are its targets: ask(algorithm), without a target"
+                    raise NotAllowed(msg)
+                return self._question(algorithm, *self._alternatives)
+            chosen = check_algorithm(algorithm).default_target if target is None else target
+            if not isinstance(chosen, Target):
+                expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
+                raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
+            return self._question(algorithm, canonical(chosen))
+
+        return self._remember("ask", algorithm, target, make)
+
+    def test(self, algorithm: Algorithm) -> Question:
+        """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
+
+        def make() -> Question:
+            own = check_algorithm(algorithm).default_target
+            free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
+            return replace(self._alone(algorithm, free), says_yes=True)
+
+        return self._remember("test", algorithm, None, make)
+
+    def prior(self, algorithm: Algorithm, prior: object) -> Question:
+        """Return the question of `Session.ask_prior`."""
+        return self._alone(algorithm, canonical(NotPrior(prior)))
+
+    def release(self, algorithm: Algorithm) -> Question:
+        """Return the question of `Session.release`: nothing is free but silence."""
+        return self._remember("release", algorithm, None, lambda: self._alone(algorithm, _RELEASE, "release"))
+
+    def candidate(self, algorithm: Algorithm) -> Question:
+        """Return the question of one candidate of `Session.select`."""
+        return self._remember("select", algorithm, None, lambda: self._alone(algorithm, _RELEASE, "select"))
+
+    def revision(self, kept: Pending) -> Question:
+        """Return the question of a revision: priced as the release was; its δ is spent already."""
+        return self._alone(Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again), _RELEASE, "revise")
+
+    def _remember(
+        self, kind: str, algorithm: Algorithm, target: Target | None, make: Callable[[], Question]
+    ) -> Question:
+        # By identity: quick, and safe because what is remembered keeps its parts alive.
+        key = kind, id(algorithm), id(target)
+        known = self._known.get(key)
+        if known is not None:
+            return known[0]
+        found = make()
+        if target is None or target in found.targets:  # not if a prior had to be copied: it may change
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = found, target
+        return found
+
+    def _alone(self, algorithm: Algorithm, target: Target, text: str = "") -> Question:
+        if self._alternatives:
+            msg = (
+                "this session has alternatives: it answers ask(algorithm) only; open another session for the rest"
+            )
+            raise NotAllowed(msg)
+        return self._question(algorithm, target, text=text)
+
+    def _question(self, algorithm: Algorithm, *targets: Target, text: str = "") -> Question:
+        for target in targets:
+            if not check_algorithm(algorithm).supports(target):
+                msg = f"{algorithm.name} does not support {words(target)}: ask with {_supported(algorithm)}"
+                raise NotAllowed(msg)
+        pairs = zip(targets, self._meters, strict=True)
+        prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
+        told = text or " or ".join(words(target) for target in targets)
+        return Question(algorithm, targets, Most(prices, 1, algorithm.delta), told)
+
+
+def most_of_all(asked: Sequence[Question], count: int) -> Most:
+    """Return the most that `count` hits among several questions could charge, and the δ of all of them."""
+    dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].units)
+    return Most(dearest, count, up(math.fsum(question.algorithm.delta for question in asked)))
+
+
+def check_algorithm(algorithm: Algorithm) -> Algorithm:
+    """Return an algorithm; refuse anything else."""
+    if not isinstance(algorithm, Algorithm):
+        expected = "made by tc.mechanisms, @tc.private(epsilon), tc.from_opendp or a wrapper"
+        raise InvalidParameter("algorithm", algorithm, expected)
+    return algorithm
+
+
+def canonical(target: Target) -> Target:
+    """Return the target with its prior in the form in which outcomes are compared and published."""
+    if not isinstance(target, NotPrior):
+        return target
+    try:
+        prior = publishable(target.prior)
+    except UnpublishableError:
+        raise InvalidParameter("prior", target.prior, PUBLISHABLE) from None
+    return target if prior is target.prior else NotPrior(prior)
+
+
+def _supported(algorithm: Algorithm) -> str:
+    named = (f"{each.__name__}(…)" if isinstance(each, type) else words(each) for each in algorithm.targets)
+    return " or ".join(named)
+
+
+def _never_again(*_: object) -> object:
+    msg = "a release is drawn once"
+    raise AssertionError(msg)

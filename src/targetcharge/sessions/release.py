@@ -1,0 +1,75 @@
+"""Releases: an outcome is drawn once and published as soon as a condition allows it.
+
+>>> import targetcharge as tc
+>>> people = list(range(100))
+>>> with tc.Session(people, tc.Budget(3.0, 1e-6), query_epsilon=0.5) as session:
+...     release = session.release(tc.mechanisms.noisy_count(len, 0.5), when=lambda count: count > 1000)
+...     release.released, release.outcome
+...     later = release.revise(lambda count: count > 50)
+...     later.released, abs(later.outcome - 100) < 60, session.meter.hits
+(False, None)
+(True, True, 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from targetcharge.errors import InvalidParameter, NotAllowed
+
+if TYPE_CHECKING:
+    from targetcharge.sessions.session import Session
+
+When = Callable[[object], object] | Container[object]
+"""A condition on the value it may release: a function, or a set of values."""
+
+
+@final
+@dataclass(frozen=True)
+class Release:
+    """Where a conditional release stands. Revising gives a new one.
+
+    Attributes:
+        released: whether the outcome was published.
+        outcome: what was published; None while it is pending.
+        price: what it cost: 0 while it is pending.
+        seq: of the release, by which it is known.
+    """
+
+    released: bool
+    outcome: object
+    price: float
+    seq: int
+    _session: Session = field(repr=False, compare=False)
+
+    def revise(self, when: When) -> Release:
+        """Add values to those that may be published. The outcome is not drawn again and δ not spent again.
+
+        Raises:
+            NotAllowed: if it was published.
+            BudgetSpent: if a hit is not covered.
+        """
+        if self.released:
+            msg = f"release {self.seq} was published: there is nothing left to revise"
+            raise NotAllowed(msg)
+        return self._session.revise(self.seq, when)
+
+
+def condition(when: When) -> Callable[[object], bool]:
+    """Return a condition as a function that never raises: one that does counts as false."""
+    if callable(when):
+        test = when
+    elif isinstance(when, Container):
+        test = when.__contains__
+    else:
+        raise InvalidParameter("when", when, "a function of the outcome, or a set of outcomes")
+
+    def holds(outcome: object) -> bool:
+        try:
+            return bool(test(outcome))
+        except Exception:  # noqa: BLE001 - a condition that cannot be evaluated does not hold
+            return False
+
+    return holds

@@ -1,0 +1,145 @@
+"""Selections: the best of many candidates, each run once, published in the order of their scores.
+
+A stopping rule sees what was released so far and names a floor; the sweep ends when the next score is below it. It
+never sees a score that is not released: a rule that does breaks the guarantee (docs/theory.md#exact-accounting).
+
+>>> gap(5)((Scored(30, None, 2), Scored(28, None, 0)))
+23
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar, final
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+
+
+class Released(Protocol):
+    """What a rule sees of a released candidate: an Answer has it."""
+
+    @property
+    def outcome(self) -> object:
+        """Return what was published: a score, or a tuple that begins with it."""
+        ...
+
+
+Stop = Callable[[Sequence[Released]], float | None]
+"""From the released answers, best first, to the lowest score that may follow; None for any."""
+
+STOP: Final = "a function from the released answers to a number or None"
+
+_Answer = TypeVar("_Answer", bound=Released)
+
+
+def gap(size: float) -> Stop:
+    """Return the rule that stops before the first score that lies more than `size` below the one before it.
+
+    It asks for the *next* score only whether it reaches the floor, which is free if it does not.
+    """
+    expected = "a number of at least 0"
+    if not 0 <= checks.real("size", size, expected) < math.inf:
+        raise InvalidParameter("size", size, expected)
+
+    def floor(released: Sequence[Released]) -> float:
+        return score_of(released[-1].outcome) - size
+
+    return floor
+
+
+def score_of(outcome: object) -> float:
+    """Return the score of an outcome: a number, or the first member of a tuple.
+
+    Raises:
+        ValueError: if there is none, or it is NaN.
+    """
+    score = outcome[0] if isinstance(outcome, tuple) and outcome else outcome
+    if isinstance(score, bool) or not isinstance(score, numbers.Real) or score != score:
+        msg = "a candidate's outcome is a number, or a tuple that begins with one"
+        raise ValueError(msg)
+    return score  # type: ignore[return-value]  # an int stays one: its comparisons are exact
+
+
+def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, threshold: float | None) -> None:
+    """Refuse parameters that make no sense, before anything is run."""
+    if not isinstance(candidates, list | tuple) or not candidates:
+        raise InvalidParameter("candidates", candidates, "a list of at least one algorithm")
+    expected = f"an integer from 1 to {len(candidates)}, the number of candidates"
+    if isinstance(k, bool) or not isinstance(k, numbers.Integral) or not 1 <= k <= len(candidates):
+        raise InvalidParameter("k", k, expected)
+    if stop is not None and not callable(stop):
+        raise InvalidParameter("stop", stop, STOP)
+    if threshold is not None:
+        checks.real("threshold", threshold, "a number, the lowest score to publish")
+
+
+def sweep(
+    outcomes: Sequence[object],
+    most: int,
+    threshold: float | None,
+    stop: Stop | None,
+    release: Callable[[int], _Answer],
+) -> tuple[list[_Answer], str]:
+    """Release the best outcomes one by one, in the order (score descending, index ascending).
+
+    Returns what was released, and what the stopping rule did wrong, if it did: it had seen published values only.
+
+    Args:
+        outcomes: of all candidates.
+        most: the largest number to release.
+        threshold: no score below it is released.
+        stop: the stopping rule, called after each release.
+        release: makes a candidate's answer.
+    """
+    scores = [score_of(outcome) for outcome in outcomes]
+    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable: ties by index
+    least = -math.inf if threshold is None else threshold
+    floor, released = least, list[_Answer]()
+    for index in order[:most]:
+        if scores[index] < floor:
+            break
+        released.append(release(index))
+        if stop is not None and len(released) < most:
+            named, problem = _floor(stop, released)
+            if problem:
+                return released, problem
+            floor = least if named is None else max(least, named)
+    return released, ""
+
+
+def _floor(stop: Stop, released: Sequence[Released]) -> tuple[float | None, str]:
+    """Return the floor that a rule names, or what it did wrong."""
+    try:
+        floor = stop(tuple(released))
+    except Exception as error:  # noqa: BLE001 - any rule's any error
+        return None, f"it raised {type(error).__name__}: {error}"
+    if floor is None:
+        return None, ""
+    if isinstance(floor, bool) or not isinstance(floor, numbers.Real) or floor != floor:
+        return None, f"it returned {floor!r}"
+    return floor, ""
+
+
+@final
+@dataclass(frozen=True)
+class Scored:
+    """A released candidate by itself, for trying out rules.
+
+    Attributes:
+        score: its score.
+        value: what came with it.
+        candidate: its index.
+    """
+
+    score: float
+    value: object
+    candidate: int
+
+    @property
+    def outcome(self) -> object:
+        """Return the outcome as an answer would hold it."""
+        return (self.score, self.value)

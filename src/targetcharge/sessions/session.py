@@ -1,0 +1,296 @@
+"""Sessions: ask one dataset many questions on one budget.
+
+>>> import targetcharge as tc
+>>> ages = [34, 71, 68, 80, 25, 90] * 50
+>>> with tc.Session(ages, tc.Budget(2.0, 1e-6), query_epsilon=0.2) as session:
+...     old = tc.mechanisms.above_threshold(lambda rows: sum(age > 65 for age in rows), 120, epsilon=0.2)
+...     answer = session.ask(old)
+...     answer.hit, answer.price, session.meter.hits
+(True, 1.0, 1)
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar, final
+
+from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
+from targetcharge.ledger import Answer, Answered, Most, Pending, Settlement
+from targetcharge.randomness import SystemEntropy
+from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
+from targetcharge.sessions.questions import Question, Questions, most_of_all
+from targetcharge.sessions.release import Release, condition
+from targetcharge.sessions.selection import STOP, check_selection, sweep
+from targetcharge.sessions.transcript import Transcript
+from targetcharge.sessions.turn import Turn
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.meter import Meter
+    from targetcharge.accounting.targets import Target
+    from targetcharge.ledger import Ledger
+    from targetcharge.mechanisms import Algorithm
+    from targetcharge.sessions.release import When
+    from targetcharge.sessions.selection import Stop
+
+Result = TypeVar("Result")
+
+
+@final
+class Session:
+    """One dataset, one budget, one ledger, one transcript.
+
+    Calls from several threads take turns. A session cannot be pickled or copied, nor used after a fork: open
+    another one on the same ledger.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        budget: Budget,
+        query_epsilon: float,
+        *,
+        ledger: str | os.PathLike[str] = MEMORY,
+        meter: str = "exact",
+        alternatives: Sequence[Target] | None = None,
+        targets: Sequence[Target] | Target | None = None,
+        computation_delta: float = 0.0,
+        transcript: int | None = None,
+        restored: tuple[int, str] | None = None,
+    ) -> None:
+        """Open a session.
+
+        Args:
+            data: any Python object; the algorithms know what to do with it.
+            budget: the (ε, δ) of everything the session will ever publish, reopened or not.
+            query_epsilon: the ε of one computation: the largest for the exact meter, a typical one for Rényi's.
+            ledger: ":memory:", or the path of a file that keeps the budget across restarts and processes.
+            meter: "exact" counts hits, the most a budget can buy, for computations of at most the query ε; "renyi"
+                prices each computation by its own ε and target.
+            alternatives: several targets with a meter each, for `ask(algorithm)`: the session goes on until all
+                are spent.
+            targets: examples of the targets that will be asked; NotPrior stands for tests, priors, releases and
+                selections, and is the default.
+            computation_delta: the part of the budget's δ that is kept for algorithms with a δ of their own.
+            transcript: with a ledger in memory, how many entries to remember; None for all.
+            restored: the number and hash of the last published entry, to open a restored copy of a ledger.
+        """
+        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta)
+        self._data = data
+        self._entropy = SystemEntropy()
+        self._turn = Turn()
+        self._ledger = open_ledger(ledger, declared, transcript, restored)
+        self._meters = self._ledger.meters
+        self._questions = Questions(declared.alternatives, self._meters)
+        self._finalizer = weakref.finalize(self, _close, self._ledger, self._turn)
+
+    def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer:
+        """Run an algorithm once; pay if the outcome is in the target.
+
+        Args:
+            algorithm: from `tc.mechanisms`, `@tc.private`, `tc.from_opendp` or a wrapper.
+            target: the outcomes that cost; left out for the algorithm's own, or the session's alternatives.
+
+        Raises:
+            BudgetSpent: if a hit is not covered; the data was not touched.
+            NotAllowed: if the algorithm does not support the target, or the meter has no price for it.
+            ComputationFailed: if it gave nothing that can be published; the price of a hit is spent.
+            LedgerError: if the ledger fails; there is no answer.
+        """
+        return self._ask(self._questions.ask(algorithm, target))
+
+    def test(self, algorithm: Algorithm) -> Answer:
+        """Ask a yes-or-no question; pay for yes. The outcome is True or False.
+
+        An algorithm that has something to say only on a hit, such as `above_threshold`, says yes if it speaks.
+        """
+        return self._ask(self._questions.test(algorithm))
+
+    def ask_prior(self, algorithm: Algorithm, prior: object) -> Answer:
+        """Pay only for change: the prior is free, any other outcome costs.
+
+        Args:
+            algorithm: what to run.
+            prior: the expected outcome, or an earlier answer (of this dataset or an older one) that holds it.
+        """
+        expected = prior.outcome if isinstance(prior, Answer | Release) else prior
+        return self._ask(self._questions.prior(algorithm, expected))
+
+    def _ask(self, asked: Question) -> Answer:
+        def compute() -> tuple[Settlement, Answer]:
+            published, hits = asked.judge(asked.draw(self._data, self._entropy))
+            answered = asked.answered(published, hits, self._ledger.number(), received)
+            return Settlement((answered,)), answered.answer
+
+        with self._turn:
+            received = time.time()
+            return self._publish(asked.most, asked.algorithm.name, compute)
+
+    def _publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
+        """The heart: reserve, touch the data, settle, publish. What is reserved stays spent unless it settles."""
+        self._ledger.reserve(most)
+        computed = attempt(compute)
+        if isinstance(computed, Failure):
+            self._ledger.forfeit(name)
+            raise computed.error()
+        settlement, published = computed
+        problem = attempt(partial(self._ledger.settle, settlement), public=(LedgerError, NotAllowed))
+        if problem is None:
+            return published
+        del computed, settlement, published  # tools that print the variables of a traceback must not find them
+        self._ledger.forfeit(name)
+        raise problem.error()
+
+    def release(self, algorithm: Algorithm, when: When) -> Release:
+        """Draw an outcome; publish and pay for it if the condition holds, else keep it for revisions.
+
+        Args:
+            algorithm: what to run, once.
+            when: a function of the outcome, or a set of outcomes. One that raises counts as false.
+        """
+        asked, holds = self._questions.release(algorithm), condition(when)
+
+        def compute() -> tuple[Settlement, Answer]:
+            outcome, seq = asked.draw(self._data, self._entropy), self._ledger.number()
+            hit = holds(outcome)
+            answered = asked.answered(outcome if hit else None, (hit,), seq, received, release=seq)
+            kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
+            return Settlement((answered,), pending=kept), answered.answer
+
+        with self._turn:
+            received = time.time()
+            return self._released(self._publish(asked.most, algorithm.name, compute))
+
+    def revise(self, seq: int, when: When) -> Release:
+        """Add values to those that a pending release may publish; `Release.revise` calls this.
+
+        Args:
+            seq: of the release.
+            when: a function of the outcome, or a set of outcomes. One that raises counts as false.
+        """
+        holds = condition(when)
+
+        def compute() -> tuple[Settlement, Answer]:
+            hit = holds(kept.outcome)
+            published = kept.outcome if hit else None
+            answered = asked.answered(published, (hit,), self._ledger.number(), received, release=seq)
+            return Settlement((answered,), closes=seq if hit else None), answered.answer
+
+        with self._turn:
+            received = time.time()
+            kept = self._kept(seq)
+            asked = self._questions.revision(kept)
+            return self._released(self._publish(asked.most, kept.algorithm, compute))
+
+    def _kept(self, seq: int) -> Pending:
+        for kept in self._ledger.pending():
+            if kept.release == seq:
+                return kept
+        msg = f"no release {seq} is pending: it was published, or never made on this ledger"
+        raise NotAllowed(msg)
+
+    def _released(self, answer: Answer) -> Release:
+        return Release(answer.hit, answer.outcome, answer.price, answer.release or answer.seq, self)
+
+    @property
+    def pending(self) -> tuple[Release, ...]:
+        """Return the releases that wait for a revision, also those from before a restart."""
+        with self._turn:
+            found = [kept.release for kept in self._ledger.pending()]
+        return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in found)
+
+    def select(
+        self,
+        candidates: Sequence[Algorithm],
+        k: int = 1,
+        stop: Stop | None = None,
+        threshold: float | None = None,
+    ) -> list[Answer]:
+        """Run every candidate once and publish the best: one-shot top-k, a hit for each that is published.
+
+        An outcome is a score or a tuple that begins with one; ties go to the earlier candidate.
+
+        Args:
+            candidates: the algorithms.
+            k: the most to publish; all of them must be covered.
+            stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`.
+            threshold: no score below it is published.
+        """
+        check_selection(candidates, k, stop, threshold)
+        asked = [self._questions.candidate(algorithm) for algorithm in candidates]
+
+        def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
+            outcomes = [each.draw(self._data, self._entropy) for each in asked]
+            entries: list[Answered] = []
+
+            def release(index: int) -> Answer:
+                seq = self._ledger.number()
+                entries.append(asked[index].answered(outcomes[index], (True,), seq, received, candidate=index))
+                return entries[-1].answer
+
+            released, problem = sweep(outcomes, k, threshold, stop, release)
+            if len(released) < k:
+                entries.append(asked[0].answered(None, (False,), self._ledger.number(), received))
+            return Settlement(entries), (released, problem)
+
+        with self._turn:
+            received = time.time()
+            released, problem = self._publish(most_of_all(asked, k), "select", compute)
+        if problem:
+            expected = f"{STOP}; {problem}. What was released is charged and in the transcript"
+            raise InvalidParameter("stop", stop, expected)
+        return released
+
+    @property
+    def meter(self) -> Meter:
+        """Return the meter; in a session with alternatives the one that has the most left."""
+        return max(self.meters, key=lambda meter: meter.hits_left)
+
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        """Return all meters, up to date: one, or one for each alternative."""
+        self._turn.check()
+        return self._ledger.meters
+
+    @property
+    def transcript(self) -> Transcript:
+        """Return all that was published on this session's ledger, in order."""
+        self._turn.check()
+        return Transcript(self._ledger)
+
+    def close(self) -> None:
+        """Let go of what is reserved and not used, and close the ledger. A crash spends it."""
+        if not self._turn.closed:
+            with self._turn:
+                self._turn.closed = True
+                self._finalizer()
+
+    def __enter__(self) -> Session:
+        """Return the session; it is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        budget = self._meters[0].guarantee
+        return f"<session, budget ({budget.epsilon:g}, {budget.delta:g}), {self._meters[0].tariff.name} meter>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: two sessions would spend one budget twice."""
+        msg = "a session cannot be pickled or copied: open another one on the same ledger"
+        raise NotAllowed(msg)
+
+
+def _close(ledger: Ledger, turn: Turn) -> None:
+    """Close a ledger, unless this process only inherited it by a fork."""
+    if not turn.foreign:
+        ledger.close()

@@ -1,0 +1,43 @@
+"""The transcript: all that a session's ledger published, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from targetcharge.ledger import Answer, Ledger
+
+
+@final
+class Transcript:
+    """A view of the ledger's answers: it holds nothing itself, so it costs no memory."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Look at a ledger."""
+        self._ledger = ledger
+
+    def __iter__(self) -> Iterator[Answer]:
+        """Iterate over all answers, oldest first."""
+        return self._ledger.answers()
+
+    def __len__(self) -> int:
+        """Return how many answers there are."""
+        return sum(1 for _ in self)
+
+    def __getitem__(self, index: int) -> Answer:
+        """Return one answer; negative indices count from the end, and are quick."""
+        found = list(self._ledger.answers(-index)) if index < 0 else list(self)[: index + 1]
+        if len(found) < (-index if index < 0 else index + 1):
+            msg = f"the transcript has no answer {index}"
+            raise IndexError(msg)
+        return found[0] if index < 0 else found[index]
+
+    def last(self, count: int) -> list[Answer]:
+        """Return the last few answers, oldest first."""
+        return list(self._ledger.answers(count))
+
+    def __repr__(self) -> str:
+        """Return a hint of what it is."""
+        return f"<transcript, {len(self)} answers>"

@@ -1,0 +1,32 @@
+"""Targets in words, for the transcript and the ledger's header.
+
+>>> from targetcharge.accounting.targets import NotPrior
+>>> words(NotPrior("no"))
+"NotPrior('no')"
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from targetcharge.accounting.targets import Between, NotPrior, QTarget
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.targets import Target
+
+_MOST_WORDS: Final = 200
+
+
+def words(target: Target) -> str:
+    """Return a target in words that are the same in every process, of bounded length."""
+    match target:
+        case NotPrior(prior):
+            text = f"NotPrior({prior!r})"
+        case Between(low, high):
+            text = f"Between({low!r}, {high!r})"
+        case QTarget(q, members):
+            shown = sorted(map(repr, members)) if isinstance(members, set | frozenset) else members
+            text = f"QTarget({q!r}, {shown})"
+        case _:
+            text = f"{type(target).__name__}()"
+    return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"

@@ -1,0 +1,191 @@
+"""What is drawn follows the oracle, and the oracle an independent computation."""
+
+import importlib
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from mechanisms.goodness import DRAWS, drawn, pvalue
+from randomness.sources import exact_law
+from targetcharge import BOUNDARY, Side
+from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max
+from targetcharge.randomness import Rate
+
+SIDES = (Side.BELOW, Side.BETWEEN, Side.ABOVE)
+WINDOW = range(-400, 401)
+SCORES = [(0, 5, 10), (4, 4, 0), (0.5, -2.25, 3.0, Fraction(7, 3))]
+INTEGERS = [(0, 3, 5), (4, 4, 4), (-9, 2, 2, 1)]
+
+
+def itself(data):
+    return data
+
+
+def law_by_oracle(algorithm, data, outcomes):
+    law = {outcome: algorithm.oracle.probability(data, outcome) for outcome in outcomes}
+    return {outcome: probability for outcome, probability in law.items() if probability > 0}
+
+
+# Draws against the oracle, and against that of noise 5% wrong.
+
+SAMPLED = [
+    *[
+        pytest.param(lambda e: noisy_count(itself, e), epsilon, 7, WINDOW, 0.5, id=f"noisy_count-{epsilon}")
+        for epsilon in (0.1, 0.7, 2.0)
+    ],
+    pytest.param(lambda e: noisy_count(itself, e, sensitivity=3), 0.6, 0, WINDOW, 0.5, id="noisy_count-sensitivity"),
+    pytest.param(lambda e: above_threshold(itself, 9.5, e), 0.3, 7, [None, *WINDOW], 1, id="above-below"),
+    pytest.param(lambda e: above_threshold(itself, 0, e), 0.3, 3, [None, *WINDOW], 1, id="above-above"),
+    pytest.param(
+        lambda e: above_threshold(itself, 2, e, sensitivity=2), 0.5, 1, [None, *WINDOW], 1, id="above-sensitivity"
+    ),
+    pytest.param(lambda e: between_thresholds(itself, 5, 14.5, e), 0.2, 0, SIDES, 2, id="between-below"),
+    pytest.param(lambda e: between_thresholds(itself, -4, 4, e), 0.2, 0, SIDES, 2, id="between-inside"),
+    pytest.param(lambda e: exponential(itself, e, 3), 0.6, SCORES[0], range(3), 1, id="exponential"),
+    pytest.param(
+        lambda e: exponential(itself, e, 4, sensitivity=2.5, monotone=True), 0.9, SCORES[2], range(4), 1, id="floats"
+    ),
+    pytest.param(lambda e: noisy_max(itself, e, 3), 0.6, (0, 3, 8), range(3), 1.5, id="noisy_max"),
+    pytest.param(
+        lambda e: noisy_max(itself, e, "a b c".split(), sensitivity=2, monotone=True),
+        0.8,
+        (0, 3, 8),
+        "abc",
+        1.5,
+        id="noisy_max-monotone",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "epsilon", "data", "outcomes", "effort"), SAMPLED)
+def test_draws_follow_the_oracle_and_no_other_scale(make, epsilon, data, outcomes, effort):
+    counts = drawn(make(epsilon), data, round(DRAWS * effort))
+    assert pvalue(counts, law_by_oracle(make(epsilon), data, outcomes)) > 1e-9
+    assert pvalue(counts, law_by_oracle(make(epsilon * 1.05), data, outcomes)) < 1e-9
+    assert pvalue(counts, law_by_oracle(make(epsilon / 1.05), data, outcomes)) < 1e-9
+
+
+@pytest.mark.parametrize("scores", [(0, 1), (2, 0), (0, 0, 1)])
+def test_small_selections_exactly(monkeypatch, scores):
+    """At ε = 1, every path of up to nine draws: each probability is within the unfinished mass of the truth."""
+    for module in ("mechanisms.exponential_mechanism", "randomness.bernoulli"):
+        monkeypatch.setattr(
+            importlib.import_module(f"targetcharge.{module}"), "below", lambda choose, bound: choose(bound)
+        )
+    algorithm = exponential(itself, 1.0, len(scores))
+    law, unfinished = exact_law(lambda choose: algorithm.run(scores, choose), draws=7)
+    assert unfinished < 0.1
+    for index in range(len(scores)):
+        truth = algorithm.oracle.probability(scores, index)
+        assert law[index] - 1e-15 <= truth <= law[index] + unfinished + 1e-15
+
+
+# The oracle against mpmath and direct sums.
+
+
+def noise_by_mpmath(epsilon, sensitivity=1):
+    """Return the mass function of the noise for ε/sensitivity, rounded down as it is drawn."""
+    rate = Rate.at_most(epsilon / sensitivity)
+    p = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
+    return lambda k: (1 - p) / (1 + p) * p ** abs(k)
+
+
+def close(found, truth):
+    return found == pytest.approx(float(truth), rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("count", [-50, -1, 0, 1, 2, 3, 40])
+def test_oracles_of_counts_by_direct_sums(epsilon, count):
+    with mpmath.workdps(40):
+        mass = noise_by_mpmath(epsilon)
+        tail = mpmath.exp(-mpmath.mpf(Rate.at_most(epsilon).numerator) / Rate.at_most(epsilon).denominator)
+
+        def at_least(k):
+            return 1 - at_least(1 - k) if k <= 0 else tail**k / (1 + tail)
+
+        plain = noisy_count(itself, epsilon).oracle
+        assert all(close(plain.probability(count, k), mass(k - count)) for k in range(-9, 10))
+        assert close(plain.peak(count), mass(0))
+        assert close(plain.rest(count), 1 - mass(0))
+
+        test = above_threshold(itself, 0.5, epsilon).oracle
+        none = 1 - at_least(1 - count)
+        assert close(test.probability(count, None), none)
+        assert all(close(test.probability(count, k), mass(k - count) if k >= 1 else 0) for k in range(-9, 10))
+        peak = max(none, *(mass(k - count) for k in range(1, 60)))
+        assert close(test.peak(count), peak)
+        assert close(test.rest(count), 1 - peak)
+
+        band = between_thresholds(itself, -0.5, 2, epsilon).oracle
+        law = [1 - at_least(0 - count), sum(mass(k - count) for k in range(3)), at_least(3 - count)]
+        assert all(close(band.probability(count, side), part) for side, part in zip(SIDES, law, strict=True))
+        assert close(band.peak(count), max(law))
+        assert close(band.rest(count), 1 - max(law))
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize(("epsilon", "sensitivity", "monotone"), [(0.3, 1, False), (2.0, 0.75, True), (10, 1e-3, False)])
+def test_oracle_of_exponential_by_mpmath(scores, epsilon, sensitivity, monotone):
+    algorithm = exponential(itself, epsilon, len(scores), sensitivity=sensitivity, monotone=monotone)
+    rate = Rate.at_most(epsilon)
+    with mpmath.workdps(40):
+        factor = mpmath.mpf(rate.numerator) / rate.denominator / (1 if monotone else 2) / mpmath.mpf(sensitivity)
+        exact = [mpmath.mpf(Fraction(s).numerator) / Fraction(s).denominator for s in scores]
+        weights = [mpmath.exp(factor * (s - max(exact))) for s in exact]
+        law = [weight / sum(weights) for weight in weights]
+        for index, truth in enumerate(law):
+            assert close(algorithm.oracle.probability(scores, index), truth)
+        assert close(algorithm.oracle.peak(scores), max(law))
+        assert close(algorithm.oracle.rest(scores), sum(sorted(law)[:-1]))
+
+
+@pytest.mark.parametrize("scores", INTEGERS[:2])
+def test_oracle_of_noisy_max_by_all_triples_of_noise(scores):
+    algorithm = noisy_max(itself, 2.0, 3)
+    reach = np.arange(-45, 46)
+    mass = np.exp(-np.abs(reach)) * math.tanh(0.5)
+    weights = mass[:, None, None] * mass[None, :, None] * mass[None, None, :]
+    noisy = [score + part for score, part in zip(scores, np.meshgrid(reach, reach, reach, indexing="ij"), strict=True)]
+    winner = np.argmax(np.stack(noisy), axis=0)
+    for index in range(3):
+        assert abs(algorithm.oracle.probability(scores, index) - weights[winner == index].sum()) < 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.5, 9.0])
+@pytest.mark.parametrize("scores", [*INTEGERS, (0, 10**6), (0, 2**70, 2**70 + 1), tuple(range(40))])
+def test_laws_of_noisy_max_add_up(epsilon, scores):
+    oracle = noisy_max(itself, epsilon, len(scores)).oracle
+    law = [oracle.probability(scores, index) for index in range(len(scores))]
+    assert abs(math.fsum(law) - 1) < 1e-12
+    assert oracle.peak(scores) == max(law)
+    assert abs(oracle.rest(scores) + oracle.peak(scores) - 1) < 1e-12
+    for i, j in itertools.combinations(range(len(scores)), 2):
+        assert law[i] <= law[j] + 1e-15 or scores[i] >= scores[j]  # of equals the first is ahead
+
+
+def test_no_oracle_where_the_law_takes_too_long():
+    assert noisy_max(itself, 1e-6, 3).oracle is None
+    assert noisy_max(itself, 0.1, 5000).oracle is None
+
+
+def test_outcomes_that_cannot_be_have_probability_0():
+    assert noisy_count(itself, 1.0).oracle.probability(1, True) == 0
+    assert noisy_count(itself, 1.0).oracle.probability(1, None) == 0
+    assert above_threshold(itself, 5, 1.0).oracle.probability(9, 4) == 0
+    assert between_thresholds(itself, 0, 1, 1.0).oracle.probability(0, "between") == 0
+    assert exponential(itself, 1.0, 2).oracle.probability((0, 0), True) == 0
+    assert exponential(itself, 1.0, 2).oracle.probability((0, 0), BOUNDARY) == 0
+
+
+@pytest.mark.parametrize("far", [10**20, -(10**20), 10**400, -(10**400)])
+def test_far_counts_do_not_overflow(far):
+    for algorithm in (noisy_count(itself, 0.1), above_threshold(itself, 5, 0.1), between_thresholds(itself, 0, 9, 0.1)):
+        assert 0 < algorithm.oracle.peak(far) <= 1
+        assert 0 <= algorithm.oracle.rest(far) < 1
+    assert exponential(itself, 0.1, 2).oracle.peak((0, far)) == 1
+    assert noisy_max(itself, 0.1, 2).oracle.peak((0, far)) == 1
