@@ -6,7 +6,7 @@
     ├── Refused               legal, and declined before any data was touched
     │   ├── BudgetSpent       the budget does not cover it
     │   └── NotAllowed        this session cannot price or answer such a question
-    ├── ComputationFailed     it broke after the data was touched: what it reserved stays spent; says nothing of why
+    ├── ComputationFailed     it broke after the data was touched: its reservation is spent; says nothing of why
     └── LedgerError           the ledger could not be read or written: no answer leaves
 
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,

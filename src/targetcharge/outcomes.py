@@ -1,8 +1,8 @@
 """Outcomes: what may be published, in one canonical form.
 
-A published value must look the same whenever it is the same: 1 and True, 0.0 and -0.0, a list and a tuple are equal
-to Python, and a value that is free because it "equals" another one would leak through its looks. So an outcome is
-turned into plain data before anything is decided about it.
+A published value must look the same whenever it is the same: 1 and True, 0.0 and -0.0 are equal to Python, and a
+value that is free because it "equals" another one would leak through its looks. So an outcome is turned into plain
+data before anything is decided about it.
 
 >>> import numpy as np
 >>> publishable([np.int64(3), -0.0])

@@ -271,7 +271,7 @@ def test_the_between_price_is_attained_where_the_count_enters_the_band(epsilon, 
     for fraction in FRACTIONS:
         order = order_at(target, epsilon, fraction)
         needed = needed_price(laws[:-1], laws[1:], BETWEEN_ONLY, order)
-        # The price takes ε where the noise has a rate up to 2^-32 below it, and near its pole grows a thousandfold.
+        # The price takes ε where the noise has a rate up to 2^-32 below it, and near its pole grows fast.
         assert needed.max() == pytest.approx(target.price(order, epsilon), rel=1e-6)
         assert needed[counts[:-1] == -1] == pytest.approx(needed.max(), rel=1e-9)
 

@@ -1,7 +1,7 @@
 """Ledgers: the meters' durable record, in memory or in a SQLite file."""
 
 from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import Answered, Entry, Pending
+from targetcharge.ledger.entries import Entry, Pending
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.memory import MemoryLedger
 from targetcharge.ledger.sqlite import SqliteLedger
@@ -9,7 +9,6 @@ from targetcharge.ledger.terms import Terms
 
 __all__ = [
     "Answer",
-    "Answered",
     "Entry",
     "Ledger",
     "MemoryLedger",

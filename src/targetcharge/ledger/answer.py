@@ -29,7 +29,7 @@ class Answer:
         epsilon: the ε of the computation.
         delta: the δ of the computation, spent hit or miss.
         received: when the question was received, in seconds since 1970.
-        hits: which of the session's meters it hit; one entry unless there are alternatives.
+        units: what it charged on each of the session's meters, in the meter's whole units.
         candidate: the index of the candidate, in a selection.
         release: the seq of the release that it belongs to.
     """
@@ -43,9 +43,14 @@ class Answer:
     epsilon: float = 0.0
     delta: float = 0.0
     received: float = 0.0
-    hits: tuple[bool, ...] = (False,)
+    units: tuple[int, ...] = (0,)
     candidate: int | None = None
     release: int | None = None
+
+    @property
+    def hits(self) -> tuple[bool, ...]:
+        """Return which of the session's meters it hit: one, unless there are alternatives."""
+        return tuple(unit > 0 for unit in self.units)
 
     def __bool__(self) -> NoReturn:
         """Refuse: an answer may be a hit with outcome False, or a miss with outcome True."""

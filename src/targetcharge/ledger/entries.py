@@ -1,8 +1,8 @@
 """Entries: the versioned plain data that a ledger keeps, chained by hashes.
 
-An entry holds public facts only. Its text is canonical JSON; its hash covers the text and the hash before it, so
-that no entry can be changed, dropped or put in without breaking the chain. The totals of a ledger are the sum of its
-entries.
+An entry holds public facts only. Its text is compact JSON; its hash covers the text and the hash before it, so
+that no entry can be changed, dropped or put in without breaking the chain. The totals of a ledger are the sum of
+its entries.
 
 >>> entry = Spent("abandoned", units=(1,), count=1)
 >>> entry_of(text_of(entry)) == entry
@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
-from typing import Final, Literal, final
+from typing import Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.answer import Answer
@@ -22,20 +22,6 @@ from targetcharge.outcomes import Mark, Side
 
 VERSION: Final = 1
 """Of the entries' format."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer was published.
-
-    Attributes:
-        answer: what the caller saw.
-        units: what it charged on each meter.
-    """
-
-    answer: Answer
-    units: tuple[int, ...]
 
 
 @final
@@ -80,7 +66,7 @@ class Restored:
     number: int
 
 
-Entry = Answered | Spent | DeltaSpent | Restored
+Entry = Answer | Spent | DeltaSpent | Restored
 
 
 @dataclass(frozen=True)
@@ -105,10 +91,8 @@ class Sums:
     def plus(self, entry: Entry) -> Sums:
         """Return the sums with one more entry."""
         match entry:
-            case Answered(answer, units):
-                if not answer.hit:
-                    return self
-                return self._charged(units, tuple(int(hit) for hit in answer.hits))
+            case Answer():
+                return self._charged(entry.units, tuple(map(int, entry.hits))) if entry.hit else self
             case Spent(_, units, count):
                 return self._charged(units, tuple(count if unit else 0 for unit in units))
             case DeltaSpent(grains):
@@ -124,17 +108,16 @@ class Sums:
         )
 
 
-_KINDS: Final = {"answer": Answered, "spent": Spent, "delta": DeltaSpent, "restored": Restored}
+_KINDS: Final = {"answer": Answer, "spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
 
 
 def text_of(entry: Entry) -> str:
     """Return an entry as canonical JSON."""
     match entry:
-        case Answered(answer, units):
-            body = {name: getattr(answer, name) for name in _ANSWER_FIELDS}
-            body["outcome"] = to_plain(answer.outcome)
-            kind, body = "answer", {**body, "units": units}
+        case Answer():
+            body = {name: getattr(entry, name) for name in _ANSWER_FIELDS}
+            kind, body["outcome"] = "answer", to_plain(entry.outcome)
         case Spent():
             kind, body = "spent", asdict(entry)
         case DeltaSpent():
@@ -158,12 +141,9 @@ def entry_of(text: str) -> Entry:
         kind = _KINDS[body.pop("kind")]
         if "units" in body:
             body["units"] = tuple(body["units"])
-        if kind is not Answered:
-            entry: Entry = kind(**body)
-            return entry
-        units = body.pop("units")
-        body |= {"outcome": from_plain(body["outcome"]), "hits": tuple(body["hits"])}
-        return Answered(Answer(**body), units)
+        if kind is Answer:
+            body["outcome"] = from_plain(body["outcome"])
+        return cast("Entry", kind(**body))
     except (ValueError, KeyError, TypeError, AttributeError):
         msg = "an entry of the ledger cannot be read: it was damaged or changed"
     raise LedgerError(msg)
@@ -203,9 +183,12 @@ def from_plain(plain: object) -> object:
             return plain
 
 
+_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
 def canonical(body: object) -> str:
-    """Return the one JSON text of plain data."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """Return plain data as compact JSON in ASCII."""
+    return _encode(body)
 
 
 def link(head: bytes, text: str) -> bytes:

@@ -7,15 +7,15 @@ call settles, also when the process dies in between. `settle` returns only once 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
-    from targetcharge.ledger.entries import Answered, Entry, Pending
+    from targetcharge.ledger.entries import Entry, Pending
 
 
 @final
@@ -27,21 +27,20 @@ class Most:
         prices: of one hit, on each meter.
         count: how many hits there could be.
         delta: the δ of all computations it runs, spent hit or miss.
+        units: all hits together, in whole units on each meter.
     """
 
     prices: tuple[Price, ...]
     count: int = 1
     delta: float = 0.0
+    units: tuple[int, ...] = field(init=False)
 
-    @property
-    def units(self) -> tuple[int, ...]:
-        """Return it in whole units, on each meter."""
-        return tuple(price.units * self.count for price in self.prices)
+    def __post_init__(self) -> None:
+        """Multiply once: the same question is asked again and again."""
+        object.__setattr__(self, "units", tuple(price.units * self.count for price in self.prices))
 
 
-@final
-@dataclass(frozen=True)
-class Settlement:
+class Settlement(NamedTuple):
     """What a call did.
 
     Attributes:
@@ -50,7 +49,7 @@ class Settlement:
         closes: the release whose pending outcome it publishes.
     """
 
-    answers: Sequence[Answered]
+    answers: Sequence[Answer]
     pending: Pending | None = None
     closes: int | None = None
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, final
 
-from targetcharge.ledger.entries import Answered, DeltaSpent, Entry, Spent, Sums
+from targetcharge.ledger.answer import Answer
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.numerics.rounding import grains_up
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from targetcharge.accounting.meter import Meter
-    from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
 
 
@@ -62,8 +62,8 @@ class MemoryLedger(Ledger):
         if settlement.closes is not None and self._pending.pop(settlement.closes, None) is None:
             self._reserved = None
             raise already_published(settlement.closes)
-        for answered in settlement.answers:
-            self._add(answered)
+        for answer in settlement.answers:
+            self._add(answer)
         if settlement.pending is not None:
             self._pending[settlement.pending.release] = settlement.pending
         self._reserved = None
@@ -76,10 +76,10 @@ class MemoryLedger(Ledger):
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
-        sums = self._sums.plus(entry)
-        if sums is not self._sums:
-            self._sums = sums
-            load(self._meters, sums)
+        if isinstance(entry, Answer) and not entry.hit:
+            return
+        self._sums = self._sums.plus(entry)
+        load(self._meters, self._sums)
 
     def pending(self) -> list[Pending]:
         """Return what waits for a revision."""
@@ -87,7 +87,7 @@ class MemoryLedger(Ledger):
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield the answers that are remembered."""
-        found = [entry.answer for entry in self._entries if isinstance(entry, Answered)]
+        found = [entry for entry in self._entries if isinstance(entry, Answer)]
         return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def entries(self) -> Iterator[Entry]:

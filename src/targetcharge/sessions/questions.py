@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.ledger import Answer, Answered, Most
+from targetcharge.ledger import Answer, Most
 from targetcharge.mechanisms import Algorithm
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
@@ -37,6 +37,7 @@ class Question:
         targets: one for each meter.
         most: the most it could charge.
         text: the targets, in words.
+        nothing: what a miss charges.
         says_yes: whether only "hit or not" is published.
     """
 
@@ -44,6 +45,7 @@ class Question:
     targets: tuple[Target, ...]
     most: Most
     text: str
+    nothing: tuple[int, ...]
     says_yes: bool = False
 
     def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
@@ -64,7 +66,7 @@ class Question:
         """Run the algorithm: the data is touched here, and nowhere else."""
         return publishable(self.algorithm.run(data, entropy))
 
-    def answered(
+    def answer(
         self,
         published: object,
         hits: tuple[bool, ...],
@@ -73,27 +75,19 @@ class Question:
         *,
         candidate: int | None = None,
         release: int | None = None,
-    ) -> Answered:
-        """Return the answer, and what it charges."""
-        algorithm, prices = self.algorithm, self.most.prices
+    ) -> Answer:
+        """Return the answer, with what it charges."""
+        price, units = 0.0, self.nothing
         hit = True in hits
-        price = max([price.value for price, paid in zip(prices, hits, strict=True) if paid]) if hit else 0.0
-        answer = Answer(
-            published,
-            hit,
-            price,
-            seq,
-            algorithm.name,
-            self.text,
-            algorithm.epsilon,
-            algorithm.delta,
-            received,
-            hits,
-            candidate,
-            release,
-        )
-        return Answered(
-            answer, tuple([price.units if paid else 0 for price, paid in zip(prices, hits, strict=True)])
+        if hit:
+            paid = [
+                (each.value, each.units) if on else (0.0, 0)
+                for each, on in zip(self.most.prices, hits, strict=True)
+            ]
+            price, units = max(value for value, _ in paid), tuple(unit for _, unit in paid)
+        by, text = self.algorithm, self.text
+        return Answer(
+            published, hit, price, seq, by.name, text, by.epsilon, by.delta, received, units, candidate, release
         )
 
 
@@ -181,7 +175,7 @@ class Questions:
         pairs = zip(targets, self._meters, strict=True)
         prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
         told = text or " or ".join(words(target) for target in targets)
-        return Question(algorithm, targets, Most(prices, 1, algorithm.delta), told)
+        return Question(algorithm, targets, Most(prices, 1, algorithm.delta), told, (0,) * len(prices))
 
 
 def most_of_all(asked: Sequence[Question], count: int) -> Most:

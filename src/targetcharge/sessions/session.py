@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
-from targetcharge.ledger import Answer, Answered, Most, Pending, Settlement
+from targetcharge.ledger import Answer, Most, Pending, Settlement
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
@@ -125,8 +125,8 @@ class Session:
     def _ask(self, asked: Question) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
             published, hits = asked.judge(asked.draw(self._data, self._entropy))
-            answered = asked.answered(published, hits, self._ledger.number(), received)
-            return Settlement((answered,)), answered.answer
+            answer = asked.answer(published, hits, self._ledger.number(), received)
+            return Settlement((answer,)), answer
 
         with self._turn:
             received = time.time()
@@ -159,9 +159,9 @@ class Session:
         def compute() -> tuple[Settlement, Answer]:
             outcome, seq = asked.draw(self._data, self._entropy), self._ledger.number()
             hit = holds(outcome)
-            answered = asked.answered(outcome if hit else None, (hit,), seq, received, release=seq)
+            answer = asked.answer(outcome if hit else None, (hit,), seq, received, release=seq)
             kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
-            return Settlement((answered,), pending=kept), answered.answer
+            return Settlement((answer,), pending=kept), answer
 
         with self._turn:
             received = time.time()
@@ -179,8 +179,8 @@ class Session:
         def compute() -> tuple[Settlement, Answer]:
             hit = holds(kept.outcome)
             published = kept.outcome if hit else None
-            answered = asked.answered(published, (hit,), self._ledger.number(), received, release=seq)
-            return Settlement((answered,), closes=seq if hit else None), answered.answer
+            answer = asked.answer(published, (hit,), self._ledger.number(), received, release=seq)
+            return Settlement((answer,), closes=seq if hit else None), answer
 
         with self._turn:
             received = time.time()
@@ -227,17 +227,16 @@ class Session:
 
         def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
             outcomes = [each.draw(self._data, self._entropy) for each in asked]
-            entries: list[Answered] = []
 
             def release(index: int) -> Answer:
                 seq = self._ledger.number()
-                entries.append(asked[index].answered(outcomes[index], (True,), seq, received, candidate=index))
-                return entries[-1].answer
+                return asked[index].answer(outcomes[index], (True,), seq, received, candidate=index)
 
             released, problem = sweep(outcomes, k, threshold, stop, release)
-            if len(released) < k:
-                entries.append(asked[0].answered(None, (False,), self._ledger.number(), received))
-            return Settlement(entries), (released, problem)
+            ended = (
+                [] if len(released) == k else [asked[0].answer(None, (False,), self._ledger.number(), received)]
+            )
+            return Settlement([*released, *ended]), (released, problem)
 
         with self._turn:
             received = time.time()

@@ -249,7 +249,7 @@ def _less(budget: Budget, computation_delta: float) -> Budget:
 
 
 def _reserved(computation_delta: float) -> float:
-    """Return the δ that is taken from the hits: a hair more, so that ten times 1e-7 fits into 1e-6 as people expect."""
+    """Return what is taken from the hits' δ: a hair more, so that ten times 1e-7 fits into 1e-6."""
     return computation_delta * (1 + 2.0**-40)
 
 

@@ -1,8 +1,8 @@
 """A ledger in a SQLite file: survives crashes, and serves several processes.
 
 What a session may spend next is held back in the file before the data is touched. A miss leaves it held for the
-next call, so a run of misses needs no disk sync; they are written with the next hit, every thousand, or at closing. A
-hit is one transaction: charge, published outcome, and what is held back for the next call.
+next call, so a run of misses needs no disk sync; they are written with the next hit, every thousand or at closing.
+A hit is one transaction: charge, published outcome, and what is held back for the next call.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import uuid
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
+from operator import ge
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
+from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import (
-    Answered,
     DeltaSpent,
     Entry,
     Restored,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.accounting.meter import Meter
-    from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
 
 _BLOCK: Final = 1000
@@ -67,7 +67,7 @@ class SqliteLedger(Ledger):
         self._tenancy: Tenancy | None = None
         self._held = Held((), 0)
         self._reserved: Most | None = None
-        self._misses: list[Answered] = []
+        self._misses: list[Answer] = []
         self._seq = self._block_end = 0
         self._distrust = ""
         self._broken = False
@@ -121,7 +121,7 @@ class SqliteLedger(Ledger):
         if named is not None and (named[0], named[1].lower()) != (state.number, state.head.hex()):
             sentence = (
                 f"restored names entry {named[0]} with hash {named[1]}, and the ledger {self._path} ends at entry"
-                f" {state.number} with another hash or number: if more was published than it holds, its budget is spent"
+                f" {state.number}, not there: if more was published than it holds, its budget is spent"
             )
             raise NotAllowed(sentence)
         why = distrust(self._store, self._witness.read(), self._inode)
@@ -147,17 +147,24 @@ class SqliteLedger(Ledger):
 
     def reserve(self, most: Most) -> None:
         """Hold back what the call could charge: in the file before this returns."""
-        with self._lock, self._translated():
-            tenancy = self._open_tenancy()
-            self.forfeit("interrupted")
+        with self._lock:
             try:
-                while not self._holds(tenancy, most):
-                    tenancy.stop()
-                    self._take_back()
-            except BaseException:
-                tenancy.stop()
-                raise
+                tenancy = self._open_tenancy()
+                if self._reserved is not None:
+                    self.forfeit("interrupted")
+                self._hold_back(tenancy, most)
+            except (sqlite3.Error, OSError) as error:
+                raise self._failed(error) from None
             self._reserved = most
+
+    def _hold_back(self, tenancy: Tenancy, most: Most) -> None:
+        try:
+            while not self._holds(tenancy, most):
+                tenancy.stop()
+                self._take_back()
+        except BaseException:
+            tenancy.stop()
+            raise
 
     def _open_tenancy(self) -> Tenancy:
         if self._distrust:
@@ -176,8 +183,11 @@ class SqliteLedger(Ledger):
         """Return whether the call is covered; False if that depends on what other tenants hold."""
         if not tenancy.start():
             self._held = Held((0,) * len(self._meters), 0)
-        enough = all(held >= units for held, units in zip(self._held.units, most.units, strict=True))
-        if enough and not most.delta and self._block_end - self._seq > most.count + 1:
+        if (
+            all(map(ge, self._held.units, most.units))
+            and not most.delta
+            and self._block_end - self._seq > most.count + 1
+        ):
             return True
         others = False
 
@@ -255,7 +265,7 @@ class SqliteLedger(Ledger):
     def settle(self, settlement: Settlement) -> None:
         """Make hits and pending outcomes durable; keep misses for later."""
         with self._lock:
-            synced = settlement.pending is not None or any(entry.answer.hit for entry in settlement.answers)
+            synced = settlement.pending is not None or any(answer.hit for answer in settlement.answers)
             if synced:
                 self._settle_now(settlement)
             else:
@@ -346,12 +356,12 @@ class SqliteLedger(Ledger):
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock, self._translated():
-            waiting = [entry.answer for entry in self._misses]
+            waiting = list(self._misses)
             if last is not None:
                 found = [] if last <= len(waiting) else self._store.last_answers(last - len(waiting))
-                written = [entry.answer for entry in found if isinstance(entry, Answered)]
+                written = [entry for entry in found if isinstance(entry, Answer)]
                 return iter((written + waiting)[-last:] if last else [])
-        stored = (entry.answer for entry in self._entries() if isinstance(entry, Answered))
+        stored = (entry for entry in self._entries() if isinstance(entry, Answer))
         return chain(stored, waiting)
 
     def entries(self) -> Iterator[Entry]:
@@ -395,8 +405,10 @@ class SqliteLedger(Ledger):
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            sentence = f"the ledger {self._path} cannot be read or written ({error}): no answer is given"
-            raise LedgerError(sentence) from None
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> LedgerError:
+        return LedgerError(f"the ledger {self._path} cannot be read or written ({error}): no answer is given")
 
     @property
     def _wal_path(self) -> Path:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import Answered, Entry, Pending, Sums, canonical, entry_of, link, text_of
+from targetcharge.ledger.answer import Answer
+from targetcharge.ledger.entries import Entry, Pending, Sums, canonical, entry_of, link, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,7 +156,7 @@ class Store:
         for entry in entries:
             text = text_of(entry)
             number, head, sums = number + 1, link(head, text), sums.plus(entry)
-            seq = entry.answer.seq if isinstance(entry, Answered) else None
+            seq = entry.seq if isinstance(entry, Answer) else None
             rows.append((number, seq, text, head))
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
         return replace(state, number=number, head=head, sums=sums)

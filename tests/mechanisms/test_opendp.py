@@ -1,0 +1,121 @@
+"""Real OpenDP measurements."""
+
+import math
+import sys
+
+import opendp.prelude as dp
+import pytest
+
+import targetcharge as tc
+from mechanisms.goodness import DRAWS, drawn, pvalue
+from targetcharge.mechanisms import noisy_count
+
+dp.enable_features("contrib", "honest-but-curious")
+
+NUMBER = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+ROWS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+LAPLACE = dp.m.make_laplace(*NUMBER, scale=10.0)
+GAUSSIAN = dp.m.make_gaussian(*NUMBER, scale=10.0)
+
+
+def test_pure():
+    algorithm = tc.from_opendp(LAPLACE)
+    assert (algorithm.name, algorithm.epsilon, algorithm.delta) == ("opendp", 0.1, 0.0)
+    assert algorithm.oracle is None
+    assert algorithm.supports(tc.NotPrior(0))
+    assert isinstance(algorithm.run(5, None), int)
+    assert tc.from_opendp(LAPLACE, d_in=3, name="three").epsilon == pytest.approx(0.3)
+    count = ROWS >> dp.t.then_count() >> dp.m.then_laplace(scale=2.0)
+    assert tc.from_opendp(count, 2).epsilon == 1.0
+    assert abs(tc.from_opendp(count).run([1] * 500, None) - 500) < 100
+
+
+def test_it_draws_what_it_says():
+    counts = drawn(tc.from_opendp(dp.m.make_laplace(*NUMBER, scale=2.0)), 3, DRAWS // 2)
+    for epsilon, fits in ((0.5, True), (0.525, False), (0.475, False)):
+        oracle = noisy_count(lambda data: data, epsilon).oracle
+        law = {value: oracle.probability(3, value) for value in range(-100, 100)}
+        assert (pvalue(counts, law) > 1e-9) is fits
+
+
+def test_approximate():
+    fixed = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(GAUSSIAN), 1e-6)
+    algorithm = tc.from_opendp(fixed)
+    assert algorithm.epsilon == fixed.map(1)[0]
+    assert algorithm.delta == 1e-6
+    assert tc.from_opendp(dp.c.make_approximate(LAPLACE)).delta == 0.0
+
+
+@pytest.mark.parametrize(
+    ("measurement", "measure"),
+    [
+        (GAUSSIAN, "ZeroConcentratedDivergence"),
+        (dp.c.make_approximate(GAUSSIAN), r"Approximate\(ZeroConcentratedDivergence\)"),
+        (dp.c.make_zCDP_to_approxDP(GAUSSIAN), "SmoothedMaxDivergence"),
+        (
+            dp.m.make_user_measurement(*NUMBER, dp.renyi_divergence(), lambda x: x, lambda _: lambda _: 0.1),
+            "RenyiDivergence",
+        ),
+        (
+            dp.m.make_user_measurement(*NUMBER, dp.user_divergence("mine"), lambda x: x, lambda _: 0.1),
+            "UserDivergence|ExtrinsicDivergence|mine",
+        ),
+    ],
+    ids=["zcdp", "approximate-zcdp", "curve", "renyi", "user"],
+)
+def test_other_measures_are_refused_by_name(measurement, measure):
+    with pytest.raises(tc.NotAllowed, match=measure):
+        tc.from_opendp(measurement)
+
+
+def test_neighbours_that_replace_are_refused():
+    replacing = dp.vector_domain(dp.atom_domain(T=bool), size=10), dp.change_one_distance()
+    measurement = dp.m.make_user_measurement(*replacing, dp.max_divergence(), len, lambda _: 0.1)
+    with pytest.raises(tc.NotAllowed, match="ChangeOneDistance"):
+        tc.from_opendp(measurement)
+
+
+@pytest.mark.parametrize(
+    "value", [None, len, "laplace", dp.t.make_count(*ROWS), dp.max_divergence()], ids=lambda v: type(v).__name__
+)
+def test_what_is_no_measurement(value):
+    with pytest.raises(tc.InvalidParameter) as refusal:
+        tc.from_opendp(value)
+    assert refusal.value.name == "measurement"
+
+
+def test_an_odometer_is_no_measurement():
+    odometer = dp.c.make_fully_adaptive_composition(*NUMBER, dp.max_divergence())
+    with pytest.raises(tc.InvalidParameter, match="measurement is"):
+        tc.from_opendp(odometer)
+
+
+def test_interactive_measurements_break_the_run():
+    interactive = dp.c.make_adaptive_composition(*NUMBER, dp.max_divergence(), d_in=1, d_mids=[1.0])
+    with pytest.raises(TypeError, match="interactive"):
+        tc.from_opendp(interactive).run(5, None)
+
+
+@pytest.mark.parametrize("d_in", [-1, "1", None, 1.5, math.nan, object()])
+def test_distances_the_map_does_not_take(d_in):
+    with pytest.raises(tc.InvalidParameter) as refusal:
+        tc.from_opendp(LAPLACE, d_in)
+    assert refusal.value.name == "d_in"
+
+
+@pytest.mark.parametrize(("scale", "d_in"), [(10.0, 0), (0.0, 1), (1e12, 1), (0.05, 1)])
+def test_epsilon_out_of_range(scale, d_in):
+    with pytest.raises(tc.InvalidParameter, match="epsilon is"):
+        tc.from_opendp(dp.m.make_laplace(*NUMBER, scale=scale), d_in)
+
+
+@pytest.mark.parametrize("name", ["", 3])
+def test_names(name):
+    with pytest.raises(tc.InvalidParameter, match="name is"):
+        tc.from_opendp(LAPLACE, name=name)
+
+
+def test_without_opendp(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(tc.NotAllowed, match=r"pip install 'targetcharge\[opendp\]'"):
+        tc.from_opendp(LAPLACE)

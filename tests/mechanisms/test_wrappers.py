@@ -1,0 +1,230 @@
+"""Wrappers: what they publish, what it costs, and what they refuse."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import targetcharge as tc
+from accounting.neighbours import needed_price, order_at
+from mechanisms.goodness import DRAWS, BufferedEntropy, drawn, pvalue
+from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max
+
+SIDES = (tc.Side.BELOW, tc.Side.BETWEEN, tc.Side.ABOVE)
+
+
+def itself(data):
+    return data
+
+
+@tc.private(0.1)
+def constant(data):
+    return data
+
+
+@tc.private(0.1, 1e-9)
+def approximate(data):
+    return data
+
+
+def sides(epsilon):
+    return between_thresholds(itself, 0, 4, epsilon)
+
+
+def law_of(algorithm, data, outcomes):
+    return [algorithm.oracle.probability(data, outcome) for outcome in outcomes]
+
+
+def boundary_law(law):
+    """Return the mark's probability and the rest, as the paper's Algorithm 3 has it."""
+    rest = 1 - max(law)
+    mark = min(1 / 3, rest / (1 + rest))
+    return [mark, *((1 - mark) * mass for mass in law)]
+
+
+# What they publish.
+
+
+@pytest.mark.parametrize("count", [-9, -2, 2])
+def test_boundary_publishes_its_law_and_no_other(count):
+    counts = drawn(tc.boundary(sides(0.3)), count, DRAWS)
+    law = dict(zip([tc.BOUNDARY, *SIDES], boundary_law(law_of(sides(0.3), count, SIDES)), strict=True))
+    assert pvalue(counts, law) > 1e-9
+    for factor in (1.05, 1 / 1.05):
+        mark = law[tc.BOUNDARY] * factor
+        wrong = {side: mass * (1 - mark) / (1 - law[tc.BOUNDARY]) for side, mass in law.items()}
+        assert pvalue(counts, wrong | {tc.BOUNDARY: mark}) < (1e-9 if mark > 0.1 else 1e-3)
+
+
+@pytest.mark.parametrize("wrapper", [tc.twice, tc.agreement])
+@pytest.mark.parametrize("count", [-3, 2])
+def test_two_runs_are_independent(wrapper, count):
+    counts = drawn(wrapper(sides(0.3)), count, DRAWS)
+    law = dict(zip(SIDES, law_of(sides(0.3), count, SIDES), strict=True))
+    pairs = {pair: law[pair[0]] * law[pair[1]] for pair in itertools.product(SIDES, repeat=2)}
+    assert pvalue(counts, pairs) > 1e-9
+    alike = {pair: mass * (1.05 if pair[0] == pair[1] else 1) for pair, mass in pairs.items()}
+    assert pvalue(counts, {pair: mass / sum(alike.values()) for pair, mass in alike.items()}) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "wrapped", [noisy_count(itself, 0.5), exponential(itself, 0.5, 3), noisy_max(itself, 0.5, 3)]
+)
+def test_boundary_of_other_algorithms(wrapped):
+    data = 3 if wrapped.name.startswith("noisy_count") else (0, 4, 9)
+    counts = drawn(tc.boundary(wrapped), data, DRAWS // 4)
+    rest = wrapped.oracle.rest(data)
+    mark = min(1 / 3, rest / (1 + rest))
+    assert pvalue(counts, {tc.BOUNDARY: mark}) > 1e-9
+    assert pvalue(counts, {tc.BOUNDARY: mark * 0.9}) < 1e-9
+
+
+def test_a_sure_outcome_is_never_marked():
+    sure = tc.boundary(above_threshold(itself, 0, 1.0))
+    assert drawn(sure, -(10**6), 2000) == {None: 2000}
+
+
+def test_agreement_tells_less_than_twice():
+    both, less = tc.twice(constant), tc.agreement(constant)
+    assert both.run("a", BufferedEntropy(1)) == less.run("a", BufferedEntropy(1)) == ("a", "a")
+    assert both.publish(("a", "a"), hit=False) == ("a", "a")
+    assert both.publish(("a", "b"), hit=True) == ("a", "b")
+    assert less.publish(("a", "a"), hit=False) == "a"
+    assert less.publish(("a", "b"), hit=True) is tc.BOUNDARY
+
+
+def alternating(*values):
+    """Return an algorithm that gives one value after the other."""
+    source = itertools.cycle(values)
+    return tc.private(0.1)(lambda data: next(source))  # noqa: ARG005 - data is what a session passes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hit"),
+    [
+        (1, True, True),
+        (1, 1.0, True),
+        ((1,), (True,), True),
+        (0.0, -0.0, False),
+        ([1, 2], (1, 2), False),
+        (np.int64(3), 3, False),
+        (np.float64(0.5), 0.5, False),
+        ("below", tc.Side.BELOW, True),
+    ],
+)
+def test_runs_agree_if_their_outcomes_look_alike(first, second, hit):
+    for wrapper in (tc.twice, tc.agreement):
+        outcome = wrapper(alternating(first, second)).run(None, None)
+        assert (outcome in tc.Disagreement()) is hit
+        assert hit or repr(outcome[0]) == repr(outcome[1])
+
+
+@pytest.mark.parametrize("value", [math.nan, object(), {1}])
+def test_what_cannot_be_published_breaks_the_run(value):
+    with pytest.raises(Exception, match="^$"):
+        tc.twice(alternating(value, value)).run(None, None)
+
+
+# What it costs: their target's price covers every pair of neighbouring counts.
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("width", [1, 5, 30])
+def test_the_price_of_boundary_covers_bands(epsilon, width):
+    band = between_thresholds(itself, 0, width - 1, epsilon)
+    reach = math.ceil(15 / epsilon)
+    published = []
+    for count in range(-reach, width + reach):
+        law, rest = law_of(band, count, SIDES), band.oracle.rest(count)
+        mark = min(1 / 3, rest / (1 + rest))
+        published.append([mark, *((1 - mark) * mass for mass in law)])
+    laws = np.array(published)
+    members = np.array([True, False, False, False])
+    for fraction in (0.01, 0.3, 0.9, 0.999):
+        order = order_at(tc.Boundary(), epsilon, fraction)
+        needed = needed_price(laws[:-1], laws[1:], members, order).max()
+        assert 0 < needed <= tc.Boundary().price(order, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("width", [1, 5, 30])
+def test_the_price_of_disagreement_covers_bands(epsilon, width):
+    band = between_thresholds(itself, 0, width - 1, epsilon)
+    reach = math.ceil(15 / epsilon)
+    laws = np.array(
+        [
+            np.outer(law, law).ravel()
+            for law in (law_of(band, count, SIDES) for count in range(-reach, width + reach))
+        ]
+    )
+    members = ~np.eye(3, dtype=bool).ravel()
+    for fraction in (0.01, 0.3, 0.9, 0.999):
+        order = order_at(tc.Disagreement(), epsilon, fraction)
+        needed = needed_price(laws[:-1], laws[1:], members, order).max()
+        assert 0 < needed <= tc.Disagreement().price(order, epsilon) * (1 + 1e-9)
+
+
+# What they declare.
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "target"),
+    [(tc.boundary, tc.Boundary()), (tc.twice, tc.Disagreement()), (tc.agreement, tc.Disagreement())],
+)
+def test_declarations(wrapper, target):
+    algorithm = wrapper(sides(0.3))
+    assert algorithm.name == f"{wrapper.__name__}(between_thresholds(itself))"
+    assert (algorithm.epsilon, algorithm.delta) == (0.3, 0.0)
+    assert algorithm.default_target == target
+    assert algorithm.oracle is None
+    assert [algorithm.supports(t) for t in (target, tc.NotPrior(0), tc.Everything(), tc.Between(0, 4))] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_the_delta_of_two_runs():
+    assert tc.twice(approximate).delta == tc.agreement(approximate).delta == 2e-9
+
+
+# What they refuse.
+
+
+@pytest.mark.parametrize("wrapper", [tc.boundary, tc.twice, tc.agreement])
+@pytest.mark.parametrize("inner", [tc.boundary, tc.twice, tc.agreement])
+def test_wrappers_are_not_wrapped(wrapper, inner):
+    with pytest.raises(tc.NotAllowed, match="not wrapped"):
+        wrapper(inner(sides(0.3)))
+
+
+def test_boundary_needs_to_know_the_law():
+    with pytest.raises(tc.NotAllowed, match="constant cannot tell .* try twice or agreement"):
+        tc.boundary(constant)
+    with pytest.raises(tc.NotAllowed, match="noisy_max"):
+        tc.boundary(noisy_max(itself, 1e-6, 3))
+
+
+def test_boundary_has_no_price_for_delta():
+    with pytest.raises(tc.NotAllowed, match="approximate has 1e-09"):
+        tc.boundary(approximate)
+
+
+@pytest.mark.parametrize(("wrapper", "epsilon"), [(tc.boundary, 1.01), (tc.twice, 5.01), (tc.agreement, 5.01)])
+def test_epsilon_beyond_the_target_price(wrapper, epsilon):
+    with pytest.raises(tc.InvalidParameter, match=f"epsilon is {epsilon}"):
+        wrapper(sides(epsilon))
+
+
+def test_a_delta_that_doubles_to_one():
+    with pytest.raises(tc.InvalidParameter, match="delta is 1"):
+        tc.twice(tc.private(0.1, 0.5)(lambda data: data))
+
+
+@pytest.mark.parametrize("wrapper", [tc.boundary, tc.twice, tc.agreement])
+@pytest.mark.parametrize("value", [None, len, "count", 0.1])
+def test_only_algorithms_are_wrapped(wrapper, value):
+    with pytest.raises(tc.InvalidParameter, match="algorithm is"):
+        wrapper(value)
