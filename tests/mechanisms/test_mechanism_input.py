@@ -94,7 +94,7 @@ def test_refused_by_name_and_value(make, good, name, value):
 
 def test_a_sensitivity_too_large_for_its_epsilon():
     with pytest.raises(
-        tc.InvalidParameter, match="epsilon is 1e-06; it must be at least 0.01 at sensitivity 10000000"
+        tc.InvalidParameter, match=r"epsilon is 1e-06; it must be at least 0\.01 at sensitivity 10000000"
     ):
         noisy_count(len, 1e-6, sensitivity=10**7)
     with pytest.raises(tc.InvalidParameter, match="epsilon is 1e-09"):
@@ -165,7 +165,7 @@ def generator(data):
         lambda: 1,
         lambda data, other: (data, other),
         lambda *, data: data,
-        lambda a, entropy, b: a,
+        lambda data, entropy, other: (data, entropy, other),
         coroutine,
         generator,
         3,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from targetcharge.errors import InvalidParameter, Refused, TargetChargeError
+from targetcharge.errors import ComputationFailed, InvalidParameter, LedgerError, Refused, TargetChargeError
 
 EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
     InvalidParameter: 2,
     Refused: 3,
+    LedgerError: 4,
+    ComputationFailed: 5,
 }
 
 

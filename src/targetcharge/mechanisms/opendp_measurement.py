@@ -65,6 +65,11 @@ def _opendp() -> Any:  # noqa: ANN401 - an optional module
         raise NotAllowed(msg) from None
 
 
+def _errors() -> tuple[type[Exception], ...]:
+    module: Any = import_module("opendp.mod")
+    return module.OpenDPException, module.UnknownTypeException
+
+
 def _check_metric(metric: str) -> None:
     if metric.startswith(_REPLACING):
         msg = (
@@ -86,7 +91,7 @@ def _privacy(opendp: Any, measurement: Any, d_in: float) -> tuple[float, float]:
         raise NotAllowed(msg)
     try:
         loss = measurement.map(d_in)
-    except (TypeError, ValueError, ArithmeticError, opendp.OpenDPException) as error:
+    except (TypeError, ValueError, ArithmeticError, *_errors()) as error:
         expected = f"a distance that the measurement's privacy map takes, in {measurement.input_metric}"
         raise InvalidParameter("d_in", d_in, expected) from error
     return (loss, 0.0) if measure == pure else loss

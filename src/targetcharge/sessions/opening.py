@@ -12,7 +12,7 @@ from targetcharge.accounting.meter import Meter
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms
-from targetcharge.sessions.words import words
+from targetcharge.sessions.words import kind_in_words, words
 
 if TYPE_CHECKING:
     import os
@@ -113,12 +113,19 @@ class Declaration:
             meter=self.meter,
             query_epsilon=float(self.query_epsilon),
             computation_delta=float(self.computation_delta),
-            targets=() if self.alternatives else tuple(sorted({words(target) for target in self.targets})),
+            targets=self._kinds(),
             alternatives=tuple(words(target) for target in self.alternatives),
             order=meters[0].tariff.order,
             capacities=tuple(meter.tariff.capacity for meter in meters),
             typical=tuple(meter.tariff.typical.units for meter in meters),
         )
+
+    def _kinds(self) -> tuple[str, ...]:
+        """Return the kinds of target that decide the terms: all on the exact meter, the first on Rényi's."""
+        if self.alternatives:
+            return ()
+        deciding = self.targets if self.meter == "exact" else self.targets[:1]
+        return tuple(sorted({kind_in_words(target) for target in deciding}))
 
 
 def open_ledger(

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 _MOST_WORDS: Final = 200
 
 
+def kind_in_words(target: Target) -> str:
+    """Return what of a target decides its price: not which prior, nor which members."""
+    match target:
+        case Between():
+            return f"Between of {target.width} integers"
+        case QTarget(q):
+            return f"QTarget({q!r})"
+        case _:
+            return type(target).__name__
+
+
 def words(target: Target) -> str:
     """Return a target in words that are the same in every process, of bounded length."""
     match target:

@@ -1,5 +1,6 @@
-"""A ledger in a SQLite file."""
+"""A ledger in a SQLite file, and how to inspect one from outside."""
 
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
+from targetcharge.ledger.sqlite.verify import Inspection, inspect, verify
 
-__all__ = ["SqliteLedger"]
+__all__ = ["Inspection", "SqliteLedger", "inspect", "verify"]

@@ -90,6 +90,8 @@ class SqliteLedger(Ledger):
             with self._store.transaction():
                 if self._store.empty():
                     self._create(terms)
+            if self._new:
+                self._store.checkpoint()  # a copy of the file without its WAL must not look like a new ledger
             self._agree(terms)
             self._distrust = self._trust()
             self._held = Held((0,) * len(meters), 0)
@@ -101,6 +103,7 @@ class SqliteLedger(Ledger):
             self._refresh()
 
     def _create(self, terms: Terms) -> None:
+        _refuse_to_start_anew(self._path, self._witness)
         header = canonical({**terms.plain(), "ledger": uuid.uuid4().hex})
         self._store.create(header, len(terms.capacities))
         self._testify(self._store.state())
@@ -417,8 +420,12 @@ class SqliteLedger(Ledger):
 
 def _create_file(path: Path, witness: Witness) -> None:
     """Make an empty file that only its owner can read, unless there is one."""
-    if path.exists() and path.stat().st_size:
-        return
+    if not (path.exists() and path.stat().st_size):
+        _refuse_to_start_anew(path, witness)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _refuse_to_start_anew(path: Path, witness: Witness) -> None:
     known = witness.read()
     if witness.exists() and (known is None or known.number > 0):
         sentence = (
@@ -427,4 +434,3 @@ def _create_file(path: Path, witness: Witness) -> None:
             " budget may start anew"
         )
         raise LedgerError(sentence)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -134,6 +134,10 @@ class Store:
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         self._pragma(f"application_id = {_APPLICATION}")
 
+    def checkpoint(self) -> None:
+        """Move what was committed from the write-ahead log into the file itself."""
+        self._pragma("wal_checkpoint(TRUNCATE)")
+
     def state(self) -> State:
         """Return where the ledger stands."""
         columns = "header, number, head, next_seq, sums"
@@ -184,6 +188,12 @@ class Store:
     def last_answers(self, count: int) -> list[Entry]:
         """Return the last answers, oldest first."""
         sql = "SELECT body FROM entries WHERE seq IS NOT NULL ORDER BY number DESC LIMIT ?"
+        rows = self._connection.execute(sql, (count,)).fetchall()
+        return [entry_of(body) for (body,) in reversed(rows)]
+
+    def last_entries(self, count: int) -> list[Entry]:
+        """Return the last entries, oldest first."""
+        sql = "SELECT body FROM entries ORDER BY number DESC LIMIT ?"
         rows = self._connection.execute(sql, (count,)).fetchall()
         return [entry_of(body) for (body,) in reversed(rows)]
 

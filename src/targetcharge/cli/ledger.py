@@ -1,0 +1,116 @@
+"""`tct ledger`: look at a ledger file, and check that nobody changed it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from targetcharge.ledger import Answer
+from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
+from targetcharge.ledger.sqlite import Inspection, inspect, verify
+from targetcharge.numerics.rounding import from_grains
+
+if TYPE_CHECKING:
+    from targetcharge.ledger import Entry
+
+app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
+
+
+@app.command("show")
+def show(
+    file: File,
+    *,
+    last: Annotated[int, typer.Option(min=0, help="How many of the last entries to print.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print budget, hits used and left, and the last entries."""
+    found = inspect(file, last)
+    if as_json:
+        typer.echo(json.dumps(_plain(found), indent=2))
+        return
+    console = Console()
+    console.print(_summary(found))
+    if found.last:
+        console.print(_entries(found))
+    if found.restored:
+        console.print(f"[red]{escape(found.restored)}[/red]", highlight=False, soft_wrap=True)
+
+
+@app.command("verify")
+def check(file: File) -> None:
+    """Compute every hash and every total again; an entry that was changed, dropped or put in is found."""
+    count = verify(file)
+    entries = "1 entry" if count == 1 else f"{count:,} entries"
+    typer.echo(f"{file}: {entries}, every hash and every total is right")
+
+
+def _summary(found: Inspection) -> Table:
+    terms, state = found.terms, found.state
+    table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
+    rows = [
+        ("budget", f"({terms.epsilon:g}, {terms.delta:g})"),
+        ("meter", f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}"),
+        ("targets", ", ".join(terms.alternatives or terms.targets)),
+        ("hits used", " / ".join(f"{hits:,}" for hits in state.sums.hits)),
+        ("hits left", f"{found.hits_left:,}"),
+        ("held back by open sessions", f"{found.held.count} hits"),
+        ("releases pending", f"{found.pending}"),
+        ("δ of computations", f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}"),
+        ("last entry", f"{state.number}"),
+        ("its hash", state.head.hex()),
+    ]
+    for name, value in rows:
+        table.add_row(name, escape(value))
+    return table
+
+
+def _entries(found: Inspection) -> Table:
+    table = Table("entry", "received", "what", "outcome", "price")
+    first = found.state.number - len(found.last) + 1
+    for number, entry in enumerate(found.last, first):
+        table.add_row(str(number), *map(escape, _cells(entry)))
+    return table
+
+
+def _cells(entry: Entry) -> tuple[str, str, str, str]:
+    match entry:
+        case Answer():
+            received = datetime.fromtimestamp(entry.received, UTC).strftime("%Y-%m-%d %H:%M:%S")
+            price = f"{entry.price:.4g}" if entry.hit else "free"
+            return received, f"{entry.algorithm}, {entry.target}", repr(entry.outcome), price
+        case Spent(why, _, count, algorithm):
+            return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
+        case DeltaSpent(grains):
+            return "", "a computation's δ", "", f"{from_grains(grains):g}"
+        case Restored(number):
+            return "", f"the owner vouched for a copy that ends at entry {number}", "", ""
+
+
+def _plain(found: Inspection) -> dict[str, object]:
+    terms, state = found.terms, found.state
+    return {
+        "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
+        "meter": terms.meter,
+        "query_epsilon": terms.query_epsilon,
+        "order": terms.order,
+        "targets": terms.targets,
+        "alternatives": terms.alternatives,
+        "hits": state.sums.hits,
+        "hits_left": found.hits_left,
+        "held": found.held.count,
+        "pending": found.pending,
+        "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
+        "number": state.number,
+        "head": state.head.hex(),
+        "restored": found.restored or None,
+        "entries": [json.loads(text_of(entry)) for entry in found.last],
+    }

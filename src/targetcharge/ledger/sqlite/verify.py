@@ -1,0 +1,143 @@
+"""Verification: is this file, from its header to its last entry, what was written?
+
+It needs nothing but the file: every hash is computed again, and the totals are added up again from the entries.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from targetcharge.errors import LedgerError
+from targetcharge.ledger.entries import Sums, entry_of, link
+from targetcharge.ledger.sqlite.restored import distrust
+from targetcharge.ledger.sqlite.store import Held, State, Store, inode
+from targetcharge.ledger.sqlite.witness import Witness
+from targetcharge.ledger.terms import Terms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from targetcharge.ledger.entries import Entry
+
+
+@final
+@dataclass(frozen=True)
+class Inspection:
+    """What a ledger file says of itself; public facts only.
+
+    Attributes:
+        terms: what it was made for.
+        state: where it stands.
+        held: what open sessions hold back; after a crash it will be spent.
+        pending: how many releases wait for a revision.
+        restored: why it looks like a restored copy; empty if it does not.
+        last: the last entries, oldest first.
+    """
+
+    terms: Terms
+    state: State
+    held: Held
+    pending: int
+    restored: str
+    last: tuple[Entry, ...]
+
+    @property
+    def hits_left(self) -> int:
+        """Return how many more hits of the declared kind are covered, on the meter that has the most left."""
+        if self.restored:
+            return 0
+        terms, spent = self.terms, self.state.sums.spent
+        left = zip(terms.capacities, spent, terms.typical, strict=True)
+        return max(max(0, capacity - used) // unit for capacity, used, unit in left)
+
+
+def inspect(path: Path, last: int = 0) -> Inspection:
+    """Read a ledger without changing it.
+
+    Raises:
+        LedgerError: if there is none, or it cannot be read.
+    """
+    try:
+        store = _open(path)
+        try:
+            state = store.state()
+            held = store.tenants().values()
+            zero = (0,) * len(state.sums.spent)
+            return Inspection(
+                terms=Terms.of(state.fields),
+                state=state,
+                held=Held(
+                    tuple(map(sum, zip(zero, *(each.units for each in held), strict=True))),
+                    sum(each.count for each in held),
+                ),
+                pending=len(store.pending()),
+                restored=distrust(store, Witness(path).read(), inode(path)),
+                last=tuple(store.last_entries(last)),
+            )
+        finally:
+            store.close()
+    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, error) from None
+
+
+def verify(path: Path) -> int:
+    """Return the number of entries of a ledger in which every hash and every total is right.
+
+    Raises:
+        LedgerError: naming the first entry that is not what was written.
+    """
+    try:
+        store = _open(path)
+        try:
+            return _verify(path, store)
+        finally:
+            store.close()
+    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _verify(path: Path, store: Store) -> int:
+    state = store.state()
+    number, head = 0, link(b"", state.header)
+    sums = Sums.zero(len(Terms.of(state.fields).capacities))
+    for stored, seq, body, digest in store.rows():
+        number, head = number + 1, link(head, body)
+        if stored != number:
+            raise _tampered(path, f"entry {number} is missing")
+        if digest != head:
+            raise _tampered(path, f"entry {number} is not what was written, or one before it was changed")
+        entry = entry_of(body)
+        if seq != getattr(entry, "seq", None):
+            raise _tampered(path, f"entry {number} does not have the seq of its answer")
+        sums = sums.plus(entry)
+    if (number, head) != (state.number, state.head):
+        raise _tampered(path, f"its state names entry {state.number} as the last, and the entries end at {number}")
+    if sums != state.sums:
+        raise _tampered(path, "its totals are not the sum of its entries")
+    restored = distrust(store, Witness(path).read(), inode(path))
+    if restored:
+        msg = f"{path}: {restored}"
+        raise LedgerError(msg)
+    return number
+
+
+def _open(path: Path) -> Store:
+    if not path.is_file():
+        msg = f"there is no ledger {path}"
+        raise LedgerError(msg)
+    store = Store(path, read_only=True)
+    if store.empty():
+        store.close()
+        msg = f"{path} is empty: no session was opened on it"
+        raise LedgerError(msg)
+    return store
+
+
+def _tampered(path: Path, what: str) -> LedgerError:
+    return LedgerError(f"the ledger {path} was damaged or changed: {what}")
+
+
+def _unreadable(path: Path, error: Exception) -> LedgerError:
+    return LedgerError(f"the ledger {path} cannot be read: {error}")
