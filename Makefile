@@ -25,7 +25,7 @@ check: .venv/dev ## Lint, format, types, layers, and every example in the docs
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n $(WORKERS) --doctest-modules src README.md CONTRIBUTING.md docs
 
-bench: .venv/dev ## Run the benchmarks and print a table
+bench: .venv/dev .venv-peers/ready ## Run the benchmarks and print tables; peers run in an environment of their own
 	$(BIN)/python -m benchmarks
 
 docs: .venv/dev ## Build the documentation into site/
@@ -35,9 +35,16 @@ docs: .venv/dev ## Build the documentation into site/
 lock: .venv/dev ## Renew the lock files (needs uv on the path)
 	uv pip compile pyproject.toml $(EXTRAS) --group build --universal --generate-hashes --no-header -q -o requirements/demo.txt
 	uv pip compile pyproject.toml $(EXTRAS) --group dev --universal --generate-hashes --no-header -q -o requirements/dev.txt
+	uv pip compile --group peers --universal --generate-hashes --no-header -q -o requirements/peers.txt
 
 clean: ## Remove everything that was made
-	rm -rf .venv site out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf .venv .venv-peers site out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+
+.venv-peers/ready: requirements/peers.txt
+	@echo "setting up .venv-peers"
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	@touch $@
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

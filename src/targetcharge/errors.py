@@ -38,7 +38,15 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         self.name = name
         self.value = value
         self.expected = expected
-        super().__init__(f"{name} is {value!r}; it must be {expected}")
+        super().__init__(f"{name} is {shown(value)}; it must be {expected}")
+
+
+def shown(value: object) -> str:
+    """Return a value as its repr, or its type where it has none (an integer of 5,000 digits)."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - whatever a caller's object does, the error is about the parameter
+        return f"<{type(value).__name__}>"
 
 
 class TooLarge(InvalidParameter):

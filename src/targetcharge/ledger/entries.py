@@ -111,6 +111,9 @@ class Sums:
 _KINDS: Final = {"answer": Answer, "spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
 
+_PLAIN_BITS: Final = 1024
+"""Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
+
 
 def text_of(entry: Entry) -> str:
     """Return an entry as canonical JSON."""
@@ -162,6 +165,8 @@ def to_plain(outcome: object) -> object:
             return {"bytes": outcome.hex()}
         case tuple():
             return [to_plain(member) for member in outcome]
+        case int() if outcome.bit_length() > _PLAIN_BITS:
+            return {"int": hex(outcome)}
         case _:
             return outcome
 
@@ -177,6 +182,8 @@ def from_plain(plain: object) -> object:
             return float.fromhex(value)
         case {"bytes": str(value)}:
             return bytes.fromhex(value)
+        case {"int": str(value)}:
+            return int(value, 16)
         case list():
             return tuple(from_plain(member) for member in plain)
         case _:

@@ -37,6 +37,7 @@ class MemoryLedger(Ledger):
         self._pending: dict[int, Pending] = {}
         self._sums = Sums.zero(len(meters))
         self._reserved: Most | None = None
+        self._covered: Most | None = None  # checked since the last charge
         self._seq = 0
 
     @property
@@ -47,9 +48,12 @@ class MemoryLedger(Ledger):
     def reserve(self, most: Most) -> None:
         """Remember what is held back until the call settles."""
         self.forfeit("interrupted")
-        check(self._meters, most)
-        if most.delta:
-            self._add(DeltaSpent(grains_up(most.delta)))
+        if most is not self._covered:
+            check(self._meters, most)
+            if most.delta:
+                self._add(DeltaSpent(grains_up(most.delta)))
+            else:
+                self._covered = most
         self._reserved = most
 
     def number(self) -> int:
@@ -78,6 +82,7 @@ class MemoryLedger(Ledger):
         self._entries.append(entry)
         if isinstance(entry, Answer) and not entry.hit:
             return
+        self._covered = None
         self._sums = self._sums.plus(entry)
         load(self._meters, self._sums)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -15,7 +16,6 @@ from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms
 from targetcharge.sessions.words import kind_in_words, words
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
 MEMORY: Final = ":memory:"
@@ -58,12 +58,8 @@ class Declaration:
         check_budget(budget)
         checks.choice("meter", meter, ("exact", "renyi"))
         checks.query_epsilon(query_epsilon)
-        chosen = (targets,) if isinstance(targets, Target) else tuple(targets or (_PLAIN,))
-        rivals = tuple(alternatives or ())
-        for name, members in (("targets", chosen), ("alternatives", rivals)):
-            for member in members:
-                if not isinstance(member, Target):
-                    raise InvalidParameter(name, member, "targets, such as tc.NotPrior(False)")
+        chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
+        rivals = _targets("alternatives", alternatives, ())
         if alternatives is not None and len(rivals) < 2:
             raise InvalidParameter("alternatives", alternatives, "at least two targets")
         if rivals and targets is not None:
@@ -129,12 +125,12 @@ class Declaration:
 
 
 def open_ledger(
-    where: str | os.PathLike[str], declared: Declaration, keep: int | None, restored: tuple[int, str] | None
+    where: str | PathLike[str], declared: Declaration, keep: int | None, restored: tuple[int, str] | None
 ) -> Ledger:
     """Return the ledger that a session was given, with its meters."""
     if keep is not None:
-        checks.hits(keep, "transcript")
-    if not str(where) or "://" in str(where):
+        keep = checks.hits(keep, "transcript")
+    if not _is_path(where):
         raise InvalidParameter("ledger", where, f"{MEMORY!r} or the path of a file")
     if where == MEMORY:
         if restored is not None:
@@ -149,6 +145,22 @@ def open_ledger(
         ledger.close()
         raise
     return ledger
+
+
+def _is_path(where: object) -> bool:
+    return isinstance(where, str | PathLike) and bool(str(where)) and "://" not in str(where)
+
+
+def _targets(name: str, given: Sequence[Target] | None, otherwise: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Return the targets that were given, or what stands for none."""
+    if given is None:
+        return otherwise
+    if not isinstance(given, list | tuple) or not given:
+        raise InvalidParameter(name, given, "a list of targets, such as [tc.NotPrior(False)]")
+    for member in given:
+        if not isinstance(member, Target):
+            raise InvalidParameter(name, member, "a list of targets, such as [tc.NotPrior(False)]")
+    return tuple(given)
 
 
 def _head(restored: tuple[int, str] | None) -> tuple[int, str] | None:

@@ -15,7 +15,7 @@ from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.sessions.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger import Pending
@@ -99,34 +99,33 @@ class Questions:
         """Ask on these meters."""
         self._alternatives = tuple(canonical(target) for target in alternatives)
         self._meters = meters
-        self._known: dict[tuple[str, int, int], tuple[Question, object]] = {}
+        self._memory: dict[tuple[str, int, int], tuple[Question, Target | None]] = {}
 
     def ask(self, algorithm: Algorithm, target: Target | None) -> Question:
         """Return the question of `Session.ask`."""
+        return self._known("ask", algorithm, target) or self._remember("ask", self._ask(algorithm, target), target)
 
-        def make() -> Question:
-            if self._alternatives:
-                if target is not None:
-                    msg = "this session has alternatives, which are its targets: ask(algorithm), without a target"
-                    raise NotAllowed(msg)
-                return self._question(algorithm, *self._alternatives)
-            chosen = check_algorithm(algorithm).default_target if target is None else target
-            if not isinstance(chosen, Target):
-                expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
-                raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
-            return self._question(algorithm, canonical(chosen))
-
-        return self._remember("ask", algorithm, target, make)
+    def _ask(self, algorithm: Algorithm, target: Target | None) -> Question:
+        check_algorithm(algorithm)
+        if self._alternatives:
+            if target is not None:
+                msg = "this session has alternatives, which are its targets: ask(algorithm), without a target"
+                raise NotAllowed(msg)
+            return self._question(algorithm, *self._alternatives)
+        chosen = algorithm.default_target if target is None else target
+        if not isinstance(chosen, Target):
+            expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
+            raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
+        return self._question(algorithm, canonical(chosen))
 
     def test(self, algorithm: Algorithm) -> Question:
         """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
+        return self._known("test", algorithm) or self._remember("test", self._test(algorithm))
 
-        def make() -> Question:
-            own = check_algorithm(algorithm).default_target
-            free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
-            return replace(self._alone(algorithm, free), says_yes=True)
-
-        return self._remember("test", algorithm, None, make)
+    def _test(self, algorithm: Algorithm) -> Question:
+        own = check_algorithm(algorithm).default_target
+        free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
+        return replace(self._alone(algorithm, free), says_yes=True)
 
     def prior(self, algorithm: Algorithm, prior: object) -> Question:
         """Return the question of `Session.ask_prior`."""
@@ -134,30 +133,29 @@ class Questions:
 
     def release(self, algorithm: Algorithm) -> Question:
         """Return the question of `Session.release`: nothing is free but silence."""
-        return self._remember("release", algorithm, None, lambda: self._alone(algorithm, _RELEASE, "release"))
+        return self._alone(algorithm, _RELEASE, "release")
 
     def candidate(self, algorithm: Algorithm) -> Question:
         """Return the question of one candidate of `Session.select`."""
-        return self._remember("select", algorithm, None, lambda: self._alone(algorithm, _RELEASE, "select"))
+        return self._known("select", algorithm) or self._remember(
+            "select", self._alone(algorithm, _RELEASE, "select")
+        )
 
     def revision(self, kept: Pending) -> Question:
         """Return the question of a revision: priced as the release was; its δ is spent already."""
         return self._alone(Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again), _RELEASE, "revise")
 
-    def _remember(
-        self, kind: str, algorithm: Algorithm, target: Target | None, make: Callable[[], Question]
-    ) -> Question:
+    def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Question | None:
         # By identity: quick, and safe because what is remembered keeps its parts alive.
-        key = kind, id(algorithm), id(target)
-        known = self._known.get(key)
-        if known is not None:
-            return known[0]
-        found = make()
-        if target is None or target in found.targets:  # not if a prior had to be copied: it may change
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = found, target
-        return found
+        found = self._memory.get((kind, id(algorithm), id(target)))
+        return found and found[0]
+
+    def _remember(self, kind: str, asked: Question, target: Target | None = None) -> Question:
+        if target is None or _lasting(target, asked):
+            if len(self._memory) >= _REMEMBERED:
+                self._memory.clear()
+            self._memory[kind, id(asked.algorithm), id(target)] = asked, target
+        return asked
 
     def _alone(self, algorithm: Algorithm, target: Target, text: str = "") -> Question:
         if self._alternatives:
@@ -201,6 +199,15 @@ def canonical(target: Target) -> Target:
     except UnpublishableError:
         raise InvalidParameter("prior", target.prior, PUBLISHABLE) from None
     return target if prior is target.prior else NotPrior(prior)
+
+
+def _lasting(target: Target, asked: Question) -> bool:
+    """Return whether a question can be known by its target: not if what it is made of was copied or may change."""
+    try:
+        hash(target)
+    except TypeError:
+        return False
+    return any(target is each for each in asked.targets)
 
 
 def _supported(algorithm: Algorithm) -> str:

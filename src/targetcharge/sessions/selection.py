@@ -64,8 +64,8 @@ def score_of(outcome: object) -> float:
     return score  # type: ignore[return-value]  # an int stays one: its comparisons are exact
 
 
-def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, threshold: float | None) -> None:
-    """Refuse parameters that make no sense, before anything is run."""
+def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, threshold: float | None) -> int:
+    """Return k as a plain integer; refuse parameters that make no sense, before anything is run."""
     if not isinstance(candidates, list | tuple) or not candidates:
         raise InvalidParameter("candidates", candidates, "a list of at least one algorithm")
     expected = f"an integer from 1 to {len(candidates)}, the number of candidates"
@@ -75,6 +75,7 @@ def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, thr
         raise InvalidParameter("stop", stop, STOP)
     if threshold is not None:
         checks.real("threshold", threshold, "a number, the lowest score to publish")
+    return int(k)
 
 
 def sweep(

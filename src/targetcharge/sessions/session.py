@@ -222,7 +222,7 @@ class Session:
             stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`.
             threshold: no score below it is published.
         """
-        check_selection(candidates, k, stop, threshold)
+        most = check_selection(candidates, k, stop, threshold)
         asked = [self._questions.candidate(algorithm) for algorithm in candidates]
 
         def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
@@ -232,15 +232,15 @@ class Session:
                 seq = self._ledger.number()
                 return asked[index].answer(outcomes[index], (True,), seq, received, candidate=index)
 
-            released, problem = sweep(outcomes, k, threshold, stop, release)
+            released, problem = sweep(outcomes, most, threshold, stop, release)
             ended = (
-                [] if len(released) == k else [asked[0].answer(None, (False,), self._ledger.number(), received)]
+                [] if len(released) == most else [asked[0].answer(None, (False,), self._ledger.number(), received)]
             )
             return Settlement([*released, *ended]), (released, problem)
 
         with self._turn:
             received = time.time()
-            released, problem = self._publish(most_of_all(asked, k), "select", compute)
+            released, problem = self._publish(most_of_all(asked, most), "select", compute)
         if problem:
             expected = f"{STOP}; {problem}. What was released is charged and in the transcript"
             raise InvalidParameter("stop", stop, expected)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+import operator
+from typing import TYPE_CHECKING, NoReturn, final, overload
+
+from targetcharge.errors import NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +29,17 @@ class Transcript:
         """Return how many answers there are."""
         return sum(1 for _ in self)
 
-    def __getitem__(self, index: int) -> Answer:
-        """Return one answer; negative indices count from the end, and are quick."""
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Answer]: ...
+
+    def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
+        """Return one answer, or a list of some; negative indices count from the end, and are quick."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        index = operator.index(index)
         found = list(self._ledger.answers(-index)) if index < 0 else list(self)[: index + 1]
         if len(found) < (-index if index < 0 else index + 1):
             msg = f"the transcript has no answer {index}"
@@ -41,3 +53,8 @@ class Transcript:
     def __repr__(self) -> str:
         """Return a hint of what it is."""
         return f"<transcript, {len(self)} answers>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: the ledger behind it also holds what is pending."""
+        msg = "a transcript cannot be pickled or copied: take list(transcript), the answers"
+        raise NotAllowed(msg)

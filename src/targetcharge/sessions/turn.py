@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import threading
+from os import getpid
+from threading import Lock, get_ident
 from typing import final
 
 from targetcharge.errors import NotAllowed
@@ -15,15 +15,16 @@ class Turn:
 
     def __init__(self) -> None:
         """Belong to this process."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._holder: int | None = None
-        self._process = os.getpid()
+        self._process = getpid()
         self.closed = False
 
     def __enter__(self) -> None:
         """Wait for the calls before this one."""
-        self.check()
-        if self._holder == threading.get_ident():
+        if getpid() != self._process:
+            self.check()
+        if self._holder == get_ident():
             msg = "a session cannot be used from inside one of its own computations, conditions or rules"
             raise NotAllowed(msg)
         self._lock.acquire()
@@ -31,7 +32,7 @@ class Turn:
             self._lock.release()
             msg = "this session is closed: open another one on the same ledger"
             raise NotAllowed(msg)
-        self._holder = threading.get_ident()
+        self._holder = get_ident()
 
     def __exit__(self, *_: object) -> None:
         """Let the next call go ahead."""
@@ -47,4 +48,4 @@ class Turn:
     @property
     def foreign(self) -> bool:
         """Return whether this is another process than the one that opened the session."""
-        return os.getpid() != self._process
+        return getpid() != self._process

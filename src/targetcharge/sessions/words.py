@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.accounting.targets import Between, NotPrior, QTarget
+from targetcharge.errors import shown
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
@@ -32,12 +33,12 @@ def words(target: Target) -> str:
     """Return a target in words that are the same in every process, of bounded length."""
     match target:
         case NotPrior(prior):
-            text = f"NotPrior({prior!r})"
+            text = f"NotPrior({shown(prior)})"
         case Between(low, high):
             text = f"Between({low!r}, {high!r})"
         case QTarget(q, members):
-            shown = sorted(map(repr, members)) if isinstance(members, set | frozenset) else members
-            text = f"QTarget({q!r}, {shown})"
+            named = sorted(map(shown, members)) if isinstance(members, set | frozenset) else members
+            text = f"QTarget({q!r}, {named})"
         case _:
             text = f"{type(target).__name__}()"
     return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"

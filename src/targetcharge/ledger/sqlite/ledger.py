@@ -70,7 +70,7 @@ class SqliteLedger(Ledger):
         self._misses: list[Answer] = []
         self._seq = self._block_end = 0
         self._distrust = ""
-        self._broken = False
+        self._broken = self._closed = False
         self._wal = 0
         with self._translated():
             _create_file(path, self._witness)
@@ -139,7 +139,8 @@ class SqliteLedger(Ledger):
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
         with self._lock, self._translated():
-            self._refresh()
+            if not self._closed:
+                self._refresh()
         return self._meters
 
     def _refresh(self, state: State | None = None) -> None:
@@ -364,16 +365,22 @@ class SqliteLedger(Ledger):
                 found = [] if last <= len(waiting) else self._store.last_answers(last - len(waiting))
                 written = [entry for entry in found if isinstance(entry, Answer)]
                 return iter((written + waiting)[-last:] if last else [])
-        stored = (entry for entry in self._entries() if isinstance(entry, Answer))
+            number = self._store.state().number  # what comes later may hold what waits now
+        stored = (entry for entry in self._entries(number) if isinstance(entry, Answer))
         return chain(stored, waiting)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
-        return self._entries()
+        with self._lock, self._translated():
+            number = self._store.state().number
+        return self._entries(number)
 
-    def _entries(self) -> Iterator[Entry]:
-        for _, _, body, _ in self._store.rows():
-            yield entry_of(body)
+    def _entries(self, last: int) -> Iterator[Entry]:
+        with self._translated():
+            for number, _, body, _ in self._store.rows():
+                if number > last:
+                    return
+                yield entry_of(body)
 
     def close(self) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
@@ -384,6 +391,7 @@ class SqliteLedger(Ledger):
                 with self._translated():
                     self._commit(lambda state: self._leave(state, tenancy.name))
                 tenancy.leave()
+            self._closed = True
             self._store.close()
 
     def _leave(self, state: State, tenant: str) -> State:
