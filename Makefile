@@ -11,9 +11,8 @@ INSTALL := $(BIN)/pip install -q --disable-pip-version-check
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/demo ## Set up and show what a budget of (1, 1e-6) buys under each accounting
-	@mkdir -p out
-	@$(BIN)/tct plan --epsilon 1 --delta 1e-6 --query-epsilon 0.01 --plot out/plan.png
+demo: .venv/demo ## Set up and run a ten-second session on generated data with every tool
+	@$(BIN)/python examples/every_tool.py
 
 test: .venv/dev ## Set up and run all tests
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term

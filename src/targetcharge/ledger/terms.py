@@ -74,11 +74,15 @@ class Terms:
                 f"the ledger has format version {header.get('version')}, and this program reads version {VERSION}"
             )
             raise LedgerError(msg)
-        body = {part.name: header[part.name] for part in fields(cls)}
-        body |= {name: float.fromhex(body[name]) for name in _REALS}
-        body |= {name: tuple(int(units) for units in body[name]) for name in ("capacities", "typical")}
-        body |= {name: tuple(body[name]) for name in ("targets", "alternatives")}
-        return cls(**body)
+        try:
+            body = {part.name: header[part.name] for part in fields(cls)}
+            body |= {name: float.fromhex(body[name]) for name in _REALS}
+            body |= {name: tuple(int(units) for units in body[name]) for name in ("capacities", "typical")}
+            body |= {name: tuple(body[name]) for name in ("targets", "alternatives")}
+            return cls(**body)
+        except (KeyError, ValueError, TypeError):
+            msg = "the ledger's header cannot be read: it was damaged or changed"
+        raise LedgerError(msg)
 
     def differences(self, other: Terms) -> list[str]:
         """Return, in words, how other declared terms differ from these."""

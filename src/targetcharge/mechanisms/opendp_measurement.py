@@ -89,9 +89,10 @@ def _privacy(opendp: Any, measurement: Any, d_in: float) -> tuple[float, float]:
             " can be charged: see opendp.combinators.make_fix_delta and make_zCDP_to_approxDP"
         )
         raise NotAllowed(msg)
+    errors: tuple[type[Exception], ...] = (TypeError, ValueError, ArithmeticError, *_errors())
     try:
         loss = measurement.map(d_in)
-    except (TypeError, ValueError, ArithmeticError, *_errors()) as error:
+    except errors as error:
         expected = f"a distance that the measurement's privacy map takes, in {measurement.input_metric}"
         raise InvalidParameter("d_in", d_in, expected) from error
     return (loss, 0.0) if measure == pure else loss

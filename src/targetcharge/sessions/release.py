@@ -2,7 +2,7 @@
 
 >>> import targetcharge as tc
 >>> people = list(range(100))
->>> with tc.Session(people, tc.Budget(3.0, 1e-6), query_epsilon=0.5) as session:
+>>> with tc.Session(people, tc.Budget(15.0, 1e-6), query_epsilon=0.5) as session:
 ...     release = session.release(tc.mechanisms.noisy_count(len, 0.5), when=lambda count: count > 1000)
 ...     release.released, release.outcome
 ...     later = release.revise(lambda count: count > 50)
@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from targetcharge.errors import InvalidParameter, NotAllowed
 
 if TYPE_CHECKING:
     from targetcharge.sessions.session import Session
 
-When = Callable[[object], object] | Container[object]
+When = Callable[[Any], object] | Container[object]
 """A condition on the value it may release: a function, or a set of values."""
 
 

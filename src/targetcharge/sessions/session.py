@@ -2,7 +2,7 @@
 
 >>> import targetcharge as tc
 >>> ages = [34, 71, 68, 80, 25, 90] * 50
->>> with tc.Session(ages, tc.Budget(2.0, 1e-6), query_epsilon=0.2) as session:
+>>> with tc.Session(ages, tc.Budget(4.0, 1e-6), query_epsilon=0.2) as session:
 ...     old = tc.mechanisms.above_threshold(lambda rows: sum(age > 65 for age in rows), 120, epsilon=0.2)
 ...     answer = session.ask(old)
 ...     answer.hit, answer.price, session.meter.hits

@@ -59,7 +59,7 @@ class SqliteLedger(Ledger):
             path: of the file.
             restored: the number and hash of the last entry ever published, if the file is a restored copy.
         """
-        self._path = path
+        path = self._path = path.resolve()  # as SQLite does: its log lies beside the file itself
         self._restored = restored
         self._lock = threading.RLock()
         self._witness = Witness(path)
@@ -94,10 +94,9 @@ class SqliteLedger(Ledger):
                 self._store.checkpoint()  # a copy of the file without its WAL must not look like a new ledger
             self._agree(terms)
             self._distrust = self._trust()
-            self._held = Held((0,) * len(meters), 0)
             if not self._distrust:
                 self._tenancy = Tenancy(self._path)
-                self._commit(lambda state: self._hold(state, self._held))
+                self._commit(lambda state: self._hold(state, self._nothing))
                 self._wal = inode(self._wal_path)
                 self._bury_the_dead()
             self._refresh()
@@ -176,17 +175,23 @@ class SqliteLedger(Ledger):
         if self._broken or self._tenancy is None:
             msg = f"the ledger {self._path} is closed after an error: open a new session on it"
             raise LedgerError(msg)
-        if inode(self._path) != self._inode:
-            raise self._vanished()
+        self._check_place()
         return self._tenancy
 
-    def _vanished(self) -> LedgerError:
-        return LedgerError(f"the ledger {self._path} was moved or replaced while it was open: no answer is given")
+    def _check_place(self) -> None:
+        if inode(self._path) != self._inode or (self._wal and inode(self._wal_path) != self._wal):
+            msg = f"the ledger {self._path} was moved or replaced while it was open: no answer is given"
+            raise LedgerError(msg)
+
+    @property
+    def _nothing(self) -> Held:
+        return Held((0,) * len(self._meters), 0)
 
     def _holds(self, tenancy: Tenancy, most: Most) -> bool:
         """Return whether the call is covered; False if that depends on what other tenants hold."""
         if not tenancy.start():
-            self._held = Held((0,) * len(self._meters), 0)
+            self._held = self._nothing
+            tenancy.accept()  # after forgetting: an interrupt in between must not bring back what was taken
         if (
             all(map(ge, self._held.units, most.units))
             and not most.delta
@@ -211,7 +216,6 @@ class SqliteLedger(Ledger):
             if not others:
                 raise
             return False
-        self._held = Held(most.units, most.count)
         return True
 
     def _held_by_others(self) -> tuple[int, ...]:
@@ -243,7 +247,7 @@ class SqliteLedger(Ledger):
                 with self._store.transaction():
                     if self._store.tenants().get(name):
                         neighbour.tell()  # before the commit: a tenant may hold less than it thinks, never more
-                        self._store.hold(name, Held((0,) * len(self._meters), 0))
+                        self._store.hold(name, self._nothing)
 
     def _bury_the_dead(self) -> None:
         """Spend what sessions held back that ended without closing."""
@@ -270,34 +274,36 @@ class SqliteLedger(Ledger):
         """Make hits and pending outcomes durable; keep misses for later."""
         with self._lock:
             synced = settlement.pending is not None or any(answer.hit for answer in settlement.answers)
-            if synced:
-                self._settle_now(settlement)
-            else:
-                self._misses += settlement.answers
-            self._reserved = None
-            if self._tenancy is not None:
-                self._tenancy.stop()
+            try:
+                if synced:
+                    self._settle_now(settlement)
+                else:
+                    self._misses += settlement.answers
+            except NotAllowed:
+                self._end_call()  # nothing was published, so nothing is charged
+                raise
+            self._end_call()
+
+    def _end_call(self) -> None:
+        self._reserved = None
+        if self._tenancy is not None:
+            self._tenancy.stop()
 
     def _settle_now(self, settlement: Settlement) -> None:
         most = self._reserved
-        held = Held((0,) * len(self._meters), 0)
 
         def record(state: State) -> State:
-            nonlocal held
             if settlement.closes is not None and not self._store.remove_pending(settlement.closes):
-                self._reserved = None
                 raise already_published(settlement.closes)
             if settlement.pending is not None:
                 self._store.add_pending(settlement.pending)
             state = self._store.append(state, settlement.answers)
             self._refresh(state)
-            if most is not None and self._has_room(most):
-                held = Held(most.units, most.count)
-            return self._hold(state, held)
+            room = most is not None and self._has_room(most)
+            return self._hold(state, Held(most.units, most.count) if most and room else self._nothing)
 
         with self._fatal():
-            self._commit(record)
-        self._held = held
+            self._commit(record, ends_call=True)
 
     def _has_room(self, most: Most) -> bool:
         try:
@@ -309,41 +315,62 @@ class SqliteLedger(Ledger):
     def forfeit(self, algorithm: str) -> None:
         """Spend what is held back for the call that broke."""
         with self._lock:
-            most, self._reserved = self._reserved, None
+            most = self._reserved
             if most is None or self._broken:
                 return
-            nothing = Held((0,) * len(self._meters), 0)
             spent = Spent("failed", most.units, most.count, algorithm)
             with self._fatal():
-                self._commit(lambda state: self._hold(self._store.append(state, [spent]), nothing))
-            self._held = nothing
-            if self._tenancy is not None:
-                self._tenancy.stop()
+                self._commit(
+                    lambda state: self._hold(self._store.append(state, [spent]), self._nothing), ends_call=True
+                )
+            self._end_call()
 
-    def _commit(self, work: Callable[[State], State], *, testify: bool = True) -> None:
+    def _commit(self, work: Callable[[State], State], *, ends_call: bool = False, testify: bool = True) -> None:
         """Write waiting misses and what `work` does in one transaction; then tell the witness.
 
-        If the reply to COMMIT is lost, the file is read again: what it holds is what happened.
+        If the reply to COMMIT is lost, the file is read again: what it holds is what happened. Meanwhile nothing
+        counts as held back: this session may think that it holds less than the file says, never more.
+
+        Args:
+            work: writes, and returns the state after it.
+            ends_call: whether the running call needs its reservation no longer.
+            testify: whether to tell the witness.
         """
-        if inode(self._path) != self._inode or (self._wal and inode(self._wal_path) != self._wal):
-            raise self._vanished()
-        waiting, block = tuple(self._misses), (self._seq, self._block_end)
+        self._check_place()
+        waiting, block, held = tuple(self._misses), (self._seq, self._block_end), self._held
+        self._held = self._nothing
+        before: State | None = None
         after: State | None = None
         try:
             with self._store.transaction():
-                after = work(self._store.append(self._store.state(), waiting))
-                self._store.save(after)
+                before = self._store.state()
+                changed = work(self._store.append(before, waiting))
+                self._store.save(changed)
+                after = changed
         except BaseException as error:
-            if after is None or self._store.state() != after:
+            if before is None or after is None or not self._happened(before, after):
                 self._seq, self._block_end = block
+                if after is None:
+                    self._held = held
                 raise
             if not isinstance(error, sqlite3.Error):
-                self._committed(after, len(waiting), testify=testify)
+                self._committed(after, len(waiting), ends_call=ends_call, testify=testify)
                 raise
-        self._committed(after, len(waiting), testify=testify)
+        self._committed(after, len(waiting), ends_call=ends_call, testify=testify)
 
-    def _committed(self, state: State, misses: int, *, testify: bool) -> None:
+    def _happened(self, before: State, after: State) -> bool:
+        """Return whether a commit without a reply is in the file.
+
+        One that wrote no entries leaves no trace there; as nothing counts as held back, it need not have happened.
+        """
+        return after.number > before.number and self._store.hash_at(after.number) == after.head
+
+    def _committed(self, state: State, misses: int, *, ends_call: bool, testify: bool) -> None:
         del self._misses[:misses]
+        if ends_call:
+            self._reserved = None
+        if self._tenancy is not None:
+            self._held = self._store.tenants().get(self._tenancy.name, self._nothing)
         self._refresh(state)
         if testify:
             self._testify(state)
@@ -376,23 +403,32 @@ class SqliteLedger(Ledger):
         return self._entries(number)
 
     def _entries(self, last: int) -> Iterator[Entry]:
-        with self._translated():
-            for number, _, body, _ in self._store.rows():
-                if number > last:
-                    return
-                yield entry_of(body)
+        rows = self._store.rows()
+        while True:
+            with self._lock, self._translated():  # in no transaction: what is not durable yet must not be seen
+                row = next(rows, None)
+            if row is None or row[0] > last:
+                return
+            yield entry_of(row[2])
 
     def close(self) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
         with self._lock:
-            self.forfeit("interrupted")
-            tenancy, self._tenancy = self._tenancy, None
-            if tenancy is not None and not self._broken:
-                with self._translated():
-                    self._commit(lambda state: self._leave(state, tenancy.name))
-                tenancy.leave()
+            if self._closed:
+                return
             self._closed = True
-            self._store.close()
+            try:
+                self.forfeit("interrupted")
+                tenancy = self._tenancy
+                if tenancy is not None and not self._broken:
+                    with self._fatal():
+                        self._commit(lambda state: self._leave(state, tenancy.name))
+                    tenancy.leave()
+            finally:
+                if self._tenancy is not None:
+                    self._tenancy.close_files()
+                self._tenancy = None
+                self._store.close()
 
     def _leave(self, state: State, tenant: str) -> State:
         self._store.remove_tenant(tenant)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.errors import LedgerError
+from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import Entry, Pending, Sums, canonical, entry_of, link, text_of
 
@@ -36,6 +37,17 @@ CREATE TABLE pending (release INTEGER PRIMARY KEY, body TEXT NOT NULL);
 
 _PAGE: Final = 1000
 _WAIT_SECONDS: Final = 60.0
+
+_stores: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
+_inherited: Final[set[tuple[int, int]]] = set()
+"""Files that were open in the process that this one was forked from."""
+
+
+def _inherit() -> None:
+    _inherited.update(store.file for store in list(_stores))
+
+
+os.register_at_fork(after_in_child=_inherit)
 
 
 @final
@@ -60,8 +72,14 @@ class State:
     @property
     def fields(self) -> dict[str, Any]:
         """Return the header's fields."""
-        found: dict[str, Any] = json.loads(self.header)
-        return found
+        try:
+            found: object = json.loads(self.header)
+        except (ValueError, TypeError):
+            found = None
+        if isinstance(found, dict):
+            return found
+        msg = "the ledger's header cannot be read: it was damaged or changed"
+        raise LedgerError(msg)
 
 
 @final
@@ -88,6 +106,15 @@ class Store:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Connect to a file that exists."""
+        found = path.stat()
+        self.file = found.st_dev, found.st_ino
+        if self.file in _inherited:
+            # SQLite believes that this process has the locks of its parent, and takes none of its own.
+            msg = (
+                f"the ledger {path} was open in the process that this one was forked from: open it in processes"
+                " that multiprocessing starts by 'spawn' or 'forkserver', or fork before opening it"
+            )
+            raise NotAllowed(msg)
         mode = "ro" if read_only else "rw"
         self._connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -96,6 +123,7 @@ class Store:
             isolation_level=None,
             check_same_thread=False,
         )
+        _stores.add(self)
         if not read_only:
             self._pragma("journal_mode = WAL")
             self._pragma("synchronous = FULL")
@@ -115,6 +143,15 @@ class Store:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one and the same state throughout the block."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("ROLLBACK")
 
     def empty(self) -> bool:
         """Return whether the file holds nothing yet. Anything but a ledger is refused."""
@@ -146,7 +183,11 @@ class Store:
             msg = "the ledger has lost its state: it was damaged or changed"
             raise LedgerError(msg)
         header, number, head, next_seq, sums = row
-        return State(header, number, head, next_seq, _sums_of(sums))
+        try:
+            return State(header, number, head, next_seq, _sums_of(sums))
+        except (ValueError, KeyError, TypeError):
+            msg = "the ledger's totals cannot be read: it was damaged or changed"
+        raise LedgerError(msg)
 
     def save(self, state: State) -> None:
         """Write where the ledger stands."""
@@ -227,6 +268,7 @@ class Store:
     def close(self) -> None:
         """Disconnect."""
         self._connection.close()
+        _stores.discard(self)
 
 
 def inode(path: Path) -> int:

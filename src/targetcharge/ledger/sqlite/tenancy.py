@@ -65,12 +65,13 @@ class Tenancy:
                 continue  # another tenant moved out and took the folder with it
 
     def start(self) -> bool:
-        """Begin a call; return whether what was held back is still held."""
+        """Begin a call; return whether what was held back is still held. If not, `accept` it."""
         fcntl.flock(self._run, fcntl.LOCK_EX)
-        if os.pread(self._run, 1, 0) == _HELD:
-            return True
+        return os.pread(self._run, 1, 0) == _HELD
+
+    def accept(self) -> None:
+        """Begin anew after what was held back was taken."""
         os.pwrite(self._run, _HELD, 0)
-        return False
 
     def stop(self) -> None:
         """End a call."""
@@ -105,6 +106,7 @@ class Neighbour:
     def __exit__(self, *_: object) -> None:
         """Let go of all locks."""
         for file in self._files:
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
             os.close(file)
 
     def died(self) -> bool:

@@ -6,6 +6,7 @@ It needs nothing but the file: every hash is computed again, and the totals are 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -17,9 +18,11 @@ from targetcharge.ledger.sqlite.witness import Witness
 from targetcharge.ledger.terms import Terms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from targetcharge.ledger.entries import Entry
+    from targetcharge.ledger.sqlite.witness import Testimony
 
 
 @final
@@ -59,27 +62,21 @@ def inspect(path: Path, last: int = 0) -> Inspection:
     Raises:
         LedgerError: if there is none, or it cannot be read.
     """
-    try:
-        store = _open(path)
-        try:
-            state = store.state()
-            held = store.tenants().values()
-            zero = (0,) * len(state.sums.spent)
-            return Inspection(
-                terms=Terms.of(state.fields),
-                state=state,
-                held=Held(
-                    tuple(map(sum, zip(zero, *(each.units for each in held), strict=True))),
-                    sum(each.count for each in held),
-                ),
-                pending=len(store.pending()),
-                restored=distrust(store, Witness(path).read(), inode(path)),
-                last=tuple(store.last_entries(last)),
-            )
-        finally:
-            store.close()
-    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable(path, error) from None
+    with _reading(path) as (store, testimony):
+        state = store.state()
+        held = store.tenants().values()
+        zero = (0,) * len(state.sums.spent)
+        return Inspection(
+            terms=Terms.of(state.fields),
+            state=state,
+            held=Held(
+                tuple(map(sum, zip(zero, *(each.units for each in held), strict=True))),
+                sum(each.count for each in held),
+            ),
+            pending=len(store.pending()),
+            restored=distrust(store, testimony, inode(path)),
+            last=tuple(store.last_entries(last)),
+        )
 
 
 def verify(path: Path) -> int:
@@ -88,14 +85,13 @@ def verify(path: Path) -> int:
     Raises:
         LedgerError: naming the first entry that is not what was written.
     """
-    try:
-        store = _open(path)
-        try:
-            return _verify(path, store)
-        finally:
-            store.close()
-    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable(path, error) from None
+    with _reading(path) as (store, testimony):
+        count = _verify(path, store)
+        restored = distrust(store, testimony, inode(path))
+    if restored:
+        msg = f"{path}: {restored}"
+        raise LedgerError(msg)
+    return count
 
 
 def _verify(path: Path, store: Store) -> int:
@@ -103,9 +99,10 @@ def _verify(path: Path, store: Store) -> int:
     number, head = 0, link(b"", state.header)
     sums = Sums.zero(len(Terms.of(state.fields).capacities))
     for stored, seq, body, digest in store.rows():
-        number, head = number + 1, link(head, body)
+        number += 1
         if stored != number:
             raise _tampered(path, f"entry {number} is missing")
+        head = link(head, body) if _is_text(body) else b""
         if digest != head:
             raise _tampered(path, f"entry {number} is not what was written, or one before it was changed")
         entry = entry_of(body)
@@ -116,11 +113,19 @@ def _verify(path: Path, store: Store) -> int:
         raise _tampered(path, f"its state names entry {state.number} as the last, and the entries end at {number}")
     if sums != state.sums:
         raise _tampered(path, "its totals are not the sum of its entries")
-    restored = distrust(store, Witness(path).read(), inode(path))
-    if restored:
-        msg = f"{path}: {restored}"
-        raise LedgerError(msg)
     return number
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[tuple[Store, Testimony | None]]:
+    """Read a ledger as it stands now, also while others write. The witness first: it must not be ahead."""
+    try:
+        testimony = Witness(path.resolve()).read()
+        with closing(_open(path)) as store, store.reading():
+            yield store, testimony
+    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+        msg = f"the ledger {path} cannot be read: {error}"
+        raise LedgerError(msg) from None
 
 
 def _open(path: Path) -> Store:
@@ -135,9 +140,9 @@ def _open(path: Path) -> Store:
     return store
 
 
+def _is_text(body: object) -> bool:
+    return isinstance(body, str) and body.isascii()
+
+
 def _tampered(path: Path, what: str) -> LedgerError:
     return LedgerError(f"the ledger {path} was damaged or changed: {what}")
-
-
-def _unreadable(path: Path, error: Exception) -> LedgerError:
-    return LedgerError(f"the ledger {path} cannot be read: {error}")

@@ -82,4 +82,5 @@ class Witness:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file
         finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
             os.close(file)
