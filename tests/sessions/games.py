@@ -11,9 +11,15 @@ import numpy as np
 
 import targetcharge as tc
 from sessions.explorer import Pair, Player, Twin
+from targetcharge.accounting import best_q
+from targetcharge.mechanisms.algorithm import ANY_PRIOR
+from targetcharge.mechanisms.between import side_law
+from targetcharge.mechanisms.boundary_wrapper import mark_probability
+from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 
 PLAIN = ("test", "prior", "twins", "release", "revise", "revise", "select", "everything", "failing")
 WITH_TWICE = (*PLAIN, "twice", "twice", "agreement")
+ALL = (*WITH_TWICE, "declared", "declared", "between", "between", "boundary", "boundary")
 
 
 def response(epsilon: float, plus: object, minus: object) -> Pair:
@@ -152,6 +158,39 @@ class Wanderer:
         pair = self._pair(rng, epsilon, (0, 1, 2))
         algorithm = tc.agreement(player.algorithm(pair, epsilon))
         player.ask(lambda: player.session.ask(algorithm))
+
+    def _declared(self, player, rng, epsilon):
+        pair = self._pair(rng, epsilon, (0, 1, 2))
+        members = frozenset(pair) - {self._free(player, rng, pair)}
+        laws = zip(*pair.values(), strict=True)
+        q = best_q(*laws, [outcome in members for outcome in pair], epsilon)
+        target = tc.QTarget(math.floor(q * 1e9) / 1e9, members) if q > 1e-6 else tc.Everything()
+        algorithm = player.algorithm(pair, epsilon, targets=(*ANY_PRIOR, target))
+        player.ask(lambda: player.session.ask(algorithm, target), lambda seen: {0: pair[seen.outcome]})
+
+    def _between(self, player, rng, epsilon):
+        """The true laws of a noisy count on either side of the band's lower end."""
+        band = tc.Between(0, int(rng.integers(0, 4)))
+        count, noise = int(rng.integers(-2, 3)), NoiseLaw.of(rate_for(epsilon, 1))
+        laws = [side_law(count + shift, 0, int(band.high), noise) for shift in (0, 1)]
+        laws = laws if rng.random() < 0.5 else laws[::-1]
+        pair = dict(zip((tc.Side.BELOW, tc.Side.BETWEEN, tc.Side.ABOVE), zip(*laws, strict=True), strict=True))
+        algorithm = player.algorithm(pair, epsilon, targets=(*ANY_PRIOR, band), default_target=band)
+        player.ask(lambda: player.session.ask(algorithm), lambda seen: {0: pair[seen.outcome]})
+
+    def _boundary(self, player, rng, epsilon):
+        """The wrapper's true laws around a pair."""
+        inner = self._pair(rng, epsilon, (0, 1, 2))
+        laws = [boundary_law(law) for law in zip(*inner.values(), strict=True)]
+        pair = dict(zip((*inner, tc.BOUNDARY), zip(*laws, strict=True), strict=True))
+        algorithm = player.algorithm(pair, epsilon, targets=(tc.Boundary(),), default_target=tc.Boundary())
+        player.ask(lambda: player.session.ask(algorithm), lambda seen: {0: pair[seen.outcome]})
+
+
+def boundary_law(law: Sequence[float]) -> list[float]:
+    """Return the law of the boundary wrapper around a law, the mark last."""
+    mark = mark_probability(1 - max(law))
+    return [*((1 - mark) * p for p in law), mark]
 
 
 def _floor(floors: np.ndarray, seen: Sequence[tc.Answer]) -> float | None:

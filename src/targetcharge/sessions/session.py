@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
@@ -128,7 +129,8 @@ class Session:
             answer = asked.answer(published, hits, self._ledger.number(), received)
             return Settlement((answer,)), answer
 
-        with self._turn:
+        with self._turn.wait():
+            self._turn.begin()
             received = time.time()
             return self._publish(asked.most, asked.algorithm.name, compute)
 
@@ -163,7 +165,8 @@ class Session:
             kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
             return Settlement((answer,), pending=kept), answer
 
-        with self._turn:
+        with self._turn.wait():
+            self._turn.begin()
             received = time.time()
             return self._released(self._publish(asked.most, algorithm.name, compute))
 
@@ -182,7 +185,8 @@ class Session:
             answer = asked.answer(published, (hit,), self._ledger.number(), received, release=seq)
             return Settlement((answer,), closes=seq if hit else None), answer
 
-        with self._turn:
+        with self._turn.wait():
+            self._turn.begin()
             received = time.time()
             kept = self._kept(seq)
             asked = self._questions.revision(kept)
@@ -201,7 +205,8 @@ class Session:
     @property
     def pending(self) -> tuple[Release, ...]:
         """Return the releases that wait for a revision, also those from before a restart."""
-        with self._turn:
+        with self._turn.wait():
+            self._turn.begin()
             found = [kept.release for kept in self._ledger.pending()]
         return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in found)
 
@@ -238,7 +243,8 @@ class Session:
             )
             return Settlement([*released, *ended]), (released, problem)
 
-        with self._turn:
+        with self._turn.wait():
+            self._turn.begin()
             received = time.time()
             released, problem = self._publish(most_of_all(asked, most), "select", compute)
         if problem:
@@ -248,14 +254,14 @@ class Session:
 
     @property
     def meter(self) -> Meter:
-        """Return the meter; in a session with alternatives the one that has the most left."""
+        """Return how the meter stands now; in a session with alternatives the one that has the most left."""
         return max(self.meters, key=lambda meter: meter.hits_left)
 
     @property
     def meters(self) -> tuple[Meter, ...]:
-        """Return all meters, up to date: one, or one for each alternative."""
+        """Return how all meters stand now: one, or one for each alternative."""
         self._turn.check()
-        return self._ledger.meters
+        return tuple(map(copy, self._ledger.meters))
 
     @property
     def transcript(self) -> Transcript:
@@ -266,7 +272,7 @@ class Session:
     def close(self) -> None:
         """Let go of what is reserved and not used, and close the ledger. A crash spends it."""
         if not self._turn.closed:
-            with self._turn:
+            with self._turn.wait():
                 self._turn.closed = True
                 self._finalizer()
 

@@ -11,33 +11,34 @@ from targetcharge.errors import NotAllowed
 
 @final
 class Turn:
-    """A lock that says what went wrong instead of hanging: use it as a context."""
+    """A lock that says what went wrong instead of hanging.
+
+    A call runs as `with turn.wait(): turn.begin(); …`. The context is the bare lock, which an interrupt cannot leave
+    locked.
+    """
 
     def __init__(self) -> None:
         """Belong to this process."""
         self._lock = Lock()
-        self._holder: int | None = None
+        self._holder = 0
         self._process = getpid()
         self.closed = False
 
-    def __enter__(self) -> None:
-        """Wait for the calls before this one."""
+    def wait(self) -> Lock:
+        """Return the lock to wait for; refuse who would wait for ever."""
         if getpid() != self._process:
             self.check()
-        if self._holder == get_ident():
+        if self._holder == get_ident() and self._lock.locked():
             msg = "a session cannot be used from inside one of its own computations, conditions or rules"
             raise NotAllowed(msg)
-        self._lock.acquire()
+        return self._lock
+
+    def begin(self) -> None:
+        """Take the turn, holding the lock."""
+        self._holder = get_ident()
         if self.closed:
-            self._lock.release()
             msg = "this session is closed: open another one on the same ledger"
             raise NotAllowed(msg)
-        self._holder = get_ident()
-
-    def __exit__(self, *_: object) -> None:
-        """Let the next call go ahead."""
-        self._holder = None
-        self._lock.release()
 
     def check(self) -> None:
         """Refuse a process that only inherited the session."""
