@@ -43,7 +43,7 @@ class Turn:
     def check(self) -> None:
         """Refuse a process that only inherited the session."""
         if self.foreign:
-            msg = "this session was opened in another process: open one here, on the same ledger"
+            msg = "this session was opened before a fork: it can be used only in the process that opened it"
             raise NotAllowed(msg)
 
     @property

@@ -98,6 +98,7 @@ class Neighbour:
         self._folder = directory(ledger)
         self._name = name
         self._files: list[int] = []
+        self._run: int | None = None
 
     def __enter__(self) -> Neighbour:
         """Enter with no locks."""
@@ -110,33 +111,40 @@ class Neighbour:
             os.close(file)
 
     def died(self) -> bool:
-        """Return whether it ended without closing."""
-        return self._lock("alive", fcntl.LOCK_EX | fcntl.LOCK_NB)
+        """Return whether it ended without closing. A shared lock: several neighbours may find out at once."""
+        file = self._open("alive")
+        if file is None:
+            return True  # it moved out, and the database knows; or somebody removed its files
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def wait(self) -> bool:
         """Wait until it is not computing, and keep it so; False if it has left or died meanwhile."""
-        return self._lock("run", fcntl.LOCK_EX) and (self._folder / f"{self._name}.run").exists()
+        self._run = self._open("run")
+        if self._run is None:
+            return False
+        fcntl.flock(self._run, fcntl.LOCK_EX)
+        return not self.died()  # after the wait: it may have died in the middle of a call
 
     def tell(self) -> None:
         """Let it know that what it held back was taken."""
-        os.pwrite(self._files[-1], _TAKEN, 0)
+        if self._run is not None:
+            os.pwrite(self._run, _TAKEN, 0)
 
     def remove(self) -> None:
         """Remove what a dead tenant left."""
         remove(self._folder, self._name)
 
-    def _lock(self, kind: str, how: int) -> bool:
-        """Return whether the lock was got; a file that is gone counts as unlocked."""
+    def _open(self, kind: str) -> int | None:
         try:
             file = os.open(self._folder / f"{self._name}.{kind}", os.O_RDWR)
         except FileNotFoundError:
-            return kind == "alive"
+            return None
         self._files.append(file)
-        try:
-            fcntl.flock(file, how)
-        except BlockingIOError:
-            return False
-        return True
+        return file
 
 
 def remove(folder: Path, name: str) -> None:

@@ -1,0 +1,74 @@
+"""Sessions whose outcomes a test decides, and what a crash leaves of them."""
+
+from pathlib import Path
+
+import targetcharge as tc
+from targetcharge.accounting.targets import Target
+from targetcharge.ledger import Answer
+from targetcharge.ledger.entries import Entry, Spent
+
+BUDGET = tc.Budget(1.0, 1e-6)
+QUERY = {1: 0.06, 2: 0.05, 6: 0.04, 15: 0.03, 45: 0.02, 229: 0.01}
+"""From how many hits a session should have to its query ε, with BUDGET on the exact meter."""
+
+
+@tc.private(epsilon=0.01)
+def told(data):
+    """Say what the test says."""
+    return data["says"]
+
+
+@tc.private(epsilon=0.01)
+def yes(data):
+    return True
+
+
+@tc.private(epsilon=0.01)
+def no(data):
+    return False
+
+
+@tc.private(epsilon=0.01)
+def broken(data):
+    raise RuntimeError(data)
+
+
+@tc.private(epsilon=0.01, delta=1e-9)
+def approximate(data):
+    return data["says"]
+
+
+def opened(path: Path | str, hits: int = 6, says: object = False, **more: object) -> tc.Session:
+    return tc.Session({"says": says}, BUDGET, QUERY[hits], ledger=path, **more)
+
+
+def opened_renyi(path: Path | str, says: object = False, target: Target | None = None, **more: object) -> tc.Session:
+    targets = None if target is None else [target]
+    return tc.Session({"says": says}, BUDGET, 0.02, ledger=path, meter="renyi", targets=targets, **more)
+
+
+def say(session: tc.Session, what: object) -> None:
+    session._data["says"] = what
+
+
+def crash(session: tc.Session) -> None:
+    """Leave of a session what kill -9 leaves: what was committed, and no locks."""
+    ledger = session._ledger
+    session._finalizer.detach()
+    session._turn.closed = True
+    ledger._tenancy.close_files()
+    ledger._tenancy = None
+    ledger._closed = True
+    ledger._store.close()
+
+
+def entries(session: tc.Session) -> list[Entry]:
+    return list(session._ledger.entries())
+
+
+def spent(session: tc.Session) -> list[Spent]:
+    return [entry for entry in entries(session) if isinstance(entry, Spent)]
+
+
+def hits(session: tc.Session) -> list[Answer]:
+    return [answer for answer in session.transcript if answer.hit]

@@ -1,0 +1,211 @@
+"""Conditional releases: drawn once, published at most once, paid once."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import targetcharge as tc
+from sessions.scripted import EPSILON, budget_of, gives, opened
+
+
+def test_a_release_publishes_and_pays_when_its_condition_holds():
+    session = opened()
+    release = session.release(gives(7), lambda value: value > 5)
+    assert (release.released, release.outcome, release.price, session.meter.hits) == (True, 7, 1.0, 1)
+
+
+def test_a_pending_release_shows_nothing_and_costs_nothing():
+    session = opened()
+    release = session.release(gives(7), lambda value: value > 8)
+    assert (release.released, release.outcome, release.price, session.meter.hits) == (False, None, 0.0, 0)
+    assert session.transcript[-1].outcome is None
+
+
+def test_revisions_add_up_to_a_union_of_conditions_on_one_draw():
+    session, algorithm = opened(), gives(7, 8, 9)
+    release = session.release(algorithm, {1})
+    for when in ({2}, lambda value: value < 0, {3, 4}):
+        release = release.revise(when)
+        assert not release.released
+    final = release.revise({7})
+    assert (final.released, final.outcome, final.price, final.seq) == (True, 7, 1.0, release.seq)
+    assert session.meter.hits == 1
+    assert [answer.hit for answer in session.transcript] == [False] * 4 + [True]
+
+
+def test_a_published_release_cannot_be_revised_by_any_of_its_objects():
+    session = opened()
+    first = session.release(gives(7), {1})
+    last = first.revise({7})
+    for stale in (first, last):
+        with pytest.raises(tc.NotAllowed, match=f"release {first.seq} "):
+            stale.revise({7})
+    with pytest.raises(tc.NotAllowed, match=f"release {first.seq} "):
+        session.revise(first.seq, {7})
+    assert session.meter.hits == 1
+
+
+def test_a_release_that_was_never_made_cannot_be_revised():
+    session = opened()
+    session.test(gives(False))
+    for seq in (1, 99):
+        with pytest.raises(tc.NotAllowed, match=f"no release {seq} is pending"):
+            session.revise(seq, {7})
+
+
+def test_several_releases_wait_side_by_side():
+    session = opened()
+    releases = [session.release(gives(value), set()) for value in (10, 20, 30)]
+    assert [release.seq for release in session.pending] == [release.seq for release in releases]
+    assert releases[1].revise(lambda value: value > 15).outcome == 20
+    assert [release.seq for release in session.pending] == [releases[0].seq, releases[2].seq]
+    assert session.pending[1].revise({30}).outcome == 30
+    assert releases[0].revise(lambda value: True).outcome == 10  # noqa: ARG005
+    assert session.pending == ()
+    assert session.meter.hits == 3
+
+
+def raising(error):
+    def when(_value):
+        raise error
+
+    return when
+
+
+@pytest.mark.parametrize(
+    "when",
+    [raising(ValueError("7")), raising(TimeoutError()), raising(RecursionError()), lambda value: value.nothing],
+    ids=["value", "timeout", "recursion", "attribute"],
+)
+def test_a_condition_that_raises_counts_as_false(when):
+    session = opened()
+    release = session.release(gives(7), when)
+    assert not release.released
+    assert not release.revise(when).released
+    assert session.meter.hits == 0
+    assert release.revise({7}).outcome == 7
+
+
+class Undecided:
+    def __bool__(self):
+        raise ValueError
+
+
+def test_a_condition_without_a_truth_value_counts_as_false():
+    assert not opened().release(gives(7), lambda _value: Undecided()).released
+
+
+def test_a_condition_that_uses_the_session_counts_as_false():
+    session = opened()
+    release = session.release(gives(7), lambda _value: session.test(gives(True)).hit)
+    assert not release.released
+    assert session.meter.hits == 0
+    assert len(session.transcript) == 1
+
+
+@pytest.mark.parametrize("when", [{7}, frozenset({7}), [7], (7,), range(5, 9), {7: "seven"}], ids=repr)
+def test_a_condition_may_be_any_container(when):
+    assert opened().release(gives(7), when).outcome == 7
+
+
+def test_an_outcome_that_a_container_cannot_look_up_is_not_in_it():
+    session = opened()
+    release = session.release(gives("seven"), range(9))
+    assert not release.released
+    assert not release.revise(b"seven").released
+    assert release.revise("six or seven").outcome == "seven"
+
+
+def test_a_list_becomes_a_tuple_before_a_set_is_asked():
+    assert opened().release(gives([1, [2]]), {(1, (2,))}).outcome == (1, (2,))
+
+
+def test_a_condition_sees_only_the_value_in_its_published_form():
+    seen = []
+    opened().release(gives([1, -0.0]), lambda *values: seen.append(values))
+    ((value,),) = seen
+    assert value == (1, 0.0)
+    assert math.copysign(1, value[1]) == 1
+
+
+def test_a_revision_is_refused_when_a_hit_is_not_covered_and_its_condition_is_not_asked():
+    session, seen = opened(1), []
+    release = session.release(gives(7), set())
+    session.test(gives(True))
+    with pytest.raises(tc.BudgetSpent):
+        release.revise(seen.append)
+    assert seen == []
+    assert [pending.seq for pending in session.pending] == [release.seq]
+
+
+def test_delta_is_spent_once_whatever_the_revisions():
+    session = opened(computation_delta=1e-7)
+    release = session.release(gives(7, delta=1e-7), set())
+    left = session.meter.delta_left
+    assert left == pytest.approx(0, abs=1e-15)
+    assert release.revise({1}).revise({7}).outcome == 7
+    assert session.meter.delta_left == left
+
+
+def test_a_revision_costs_the_price_of_its_own_computation_on_the_rényi_meter():
+    session = opened(9, meter="renyi")
+    cheap, dear = (session.release(gives(1, epsilon=epsilon), set()) for epsilon in (0.05, 0.1))
+    order = session.meter.tariff.order
+    assert dear.revise({1}).price == tc.NotPrior(0).price(order, 0.1)
+    assert cheap.revise({1}).price == tc.NotPrior(0).price(order, 0.05)
+
+
+@pytest.mark.parametrize("meter", ["exact", "renyi"])
+def test_releases_go_on_after_a_restart(tmp_path, meter):
+    def start():
+        return tc.Session(
+            None,
+            budget_of(3, kept=2e-7, meter=meter),
+            EPSILON,
+            ledger=tmp_path / "ledger.db",
+            meter=meter,
+            computation_delta=2e-7,
+        )
+
+    with start() as session:
+        seqs = [session.release(gives(value, delta=1e-7), set()).seq for value in ((1, 0.5), "b")]
+        price = session.meter.tariff.typical.value
+    with start() as session:
+        assert [release.seq for release in session.pending] == seqs
+        assert not session.pending[0].revise({"b"}).released
+        with pytest.raises(tc.BudgetSpent, match="delta"):
+            session.release(gives(3, delta=1e-7), {3})
+    with start() as session:
+        found = session.revise(seqs[0], {(1, 0.5)})
+        assert (found.outcome, found.price, found.seq) == ((1, 0.5), price, seqs[0])
+        assert session.meter.delta_left == pytest.approx(0, abs=1e-15)
+    with start() as session:
+        with pytest.raises(tc.NotAllowed, match="no release"):
+            session.revise(seqs[0], {(1, 0.5)})
+        assert session.meter.hits == 1
+        assert session.pending[0].revise({"b"}).outcome == "b"
+        assert [answer.release for answer in session.transcript] == [*seqs, seqs[0], seqs[0], seqs[1]]
+
+
+def test_two_sessions_on_one_file_publish_a_release_once(tmp_path):
+    first, second = (tc.Session(None, budget_of(3), EPSILON, ledger=tmp_path / "ledger.db") for _ in range(2))
+    release = first.release(gives(7), set())
+    (same,) = second.pending
+    assert same.revise({7}).outcome == 7
+    with pytest.raises(tc.NotAllowed, match=f"no release {release.seq} is pending"):
+        release.revise({7})
+    assert first.meter.hits == second.meter.hits == 1
+    first.close()
+    second.close()
+
+
+def test_an_interrupted_condition_keeps_the_price_spent_and_the_release_pending():
+    session = opened()
+    release = session.release(gives(7), set())
+    with pytest.raises(KeyboardInterrupt):
+        release.revise(raising(KeyboardInterrupt()))
+    assert session.meter.hits == 1
+    assert release.revise({7}).outcome == 7
+    assert session.meter.hits == 2
