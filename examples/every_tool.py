@@ -1,8 +1,8 @@
 """Every tool in ten seconds, on generated data: `make demo`.
 
-400,000 made-up patients, one record each. Analysts ask thousands of questions; almost all answers are "nothing new"
-and free. Three sessions: an exact meter with a ledger file that is closed and opened again in the middle, a Rényi meter
-that mixes kinds of question, and one with alternative targets.
+400,000 made-up patients, one record each. Analysts ask thousands of questions; almost all answers are "nothing
+new" and free. Three sessions: an exact meter with a ledger file that is closed and opened again in the middle, a
+Rényi meter that mixes kinds of question, and one with alternative targets.
 """
 
 from __future__ import annotations

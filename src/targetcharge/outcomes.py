@@ -41,7 +41,9 @@ class Mark(Enum):
 
 BOUNDARY: Final = Mark.BOUNDARY
 
-PUBLISHABLE: Final = "None, a bool, an int below 2^4096, a float that is not NaN, text, bytes, a mark, or a tuple of these"
+PUBLISHABLE: Final = (
+    "None, a bool, an int below 2^4096, a float that is not NaN, text, bytes, a mark, or a tuple of these"
+)
 
 _AS_THEY_ARE: Final = frozenset({type(None), bool, str, bytes, Side, Mark})
 _MOST_BITS: Final = 4096

@@ -13,7 +13,7 @@ from targetcharge.errors import NotAllowed
 class Turn:
     """A lock that says what went wrong instead of hanging.
 
-    A call runs as `with turn.wait(): turn.begin(); …`. The context is the bare lock, which an interrupt cannot leave
+    A call runs as `with turn.wait(): turn.begin(); …`. The context is the bare lock, which no interrupt can leave
     locked.
     """
 
