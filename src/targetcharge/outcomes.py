@@ -41,13 +41,9 @@ class Mark(Enum):
 
 BOUNDARY: Final = Mark.BOUNDARY
 
-PUBLISHABLE: Final = (
-    "None, a bool, an int below 2^4096, a float that is not NaN, text, bytes, a mark, or a tuple of these"
-)
+PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
 
-_AS_THEY_ARE: Final = frozenset({type(None), bool, str, bytes, Side, Mark})
-_MOST_BITS: Final = 4096
-"""Of an integer: larger ones have no text in every reader of JSON."""
+_AS_THEY_ARE: Final = frozenset({type(None), bool, int, str, bytes, Side, Mark})
 
 
 class UnpublishableError(Exception):
@@ -63,9 +59,6 @@ def publishable(value: object) -> object:
     kind = type(value)
     if kind in _AS_THEY_ARE:
         return value
-    if isinstance(value, int):
-        # Of a subclass the plain content, past whatever it says of itself.
-        return _moderate(value if kind is int else int.__int__(value))
     if isinstance(value, float | np.floating):
         number = float.__float__(value) if isinstance(value, float) else float(value)
         if math.isnan(number):
@@ -82,20 +75,16 @@ def _plain(value: object) -> object:
         return bool(value)
     if isinstance(value, np.ndarray):
         return publishable(value.tolist())
-    # Of a subclass the plain content: str() of an enum is not its text.
+    # Of a subclass the plain content, past whatever it says of itself: str() of an enum is not its text.
+    if isinstance(value, int):
+        return int.__int__(value)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes):
         return bytes.__bytes__(value)
     if isinstance(value, numbers.Integral):
-        return _moderate(int(value))
+        return int(value)
     raise UnpublishableError
-
-
-def _moderate(value: int) -> int:
-    if value.bit_length() > _MOST_BITS:
-        raise UnpublishableError
-    return value
 
 
 def same(first: object, second: object) -> bool:

@@ -6,7 +6,7 @@ import signal
 from contextlib import contextmanager
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["__main__", "ledger.children"])
+_context.set_forkserver_preload(["__main__", "targetcharge"])
 
 
 class Child:

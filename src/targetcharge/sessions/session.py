@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
@@ -23,6 +22,7 @@ from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
 from targetcharge.sessions.questions import Question, Questions, most_of_all
+from targetcharge.sessions.reading import Reading
 from targetcharge.sessions.release import Release, condition
 from targetcharge.sessions.selection import STOP, check_selection, sweep
 from targetcharge.sessions.transcript import Transcript
@@ -253,15 +253,18 @@ class Session:
         return released
 
     @property
-    def meter(self) -> Meter:
-        """Return how the meter stands now; in a session with alternatives the one that has the most left."""
-        return max(self.meters, key=lambda meter: meter.hits_left)
+    def meter(self) -> Reading:
+        """Return the meter, to look at; in a session with alternatives the one that has the most left."""
+        return Reading(lambda: max(self._read(), key=lambda meter: meter.hits_left))
 
     @property
-    def meters(self) -> tuple[Meter, ...]:
-        """Return how all meters stand now: one, or one for each alternative."""
+    def meters(self) -> tuple[Reading, ...]:
+        """Return all meters, to look at: one, or one for each alternative."""
+        return tuple(Reading(lambda index=index: self._read()[index]) for index in range(len(self._meters)))  # type: ignore[misc]
+
+    def _read(self) -> tuple[Meter, ...]:
         self._turn.check()
-        return tuple(map(copy, self._ledger.meters))
+        return self._ledger.meters
 
     @property
     def transcript(self) -> Transcript:

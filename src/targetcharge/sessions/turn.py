@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from os import getpid
-from threading import Lock, get_ident
-from typing import final
+from threading import RLock
+from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 
 @final
@@ -19,23 +22,21 @@ class Turn:
 
     def __init__(self) -> None:
         """Belong to this process."""
-        self._lock = Lock()
-        self._holder = 0
+        self._lock = RLock()  # for what it knows of its owner: nobody takes it twice
         self._process = getpid()
         self.closed = False
 
-    def wait(self) -> Lock:
+    def wait(self) -> AbstractContextManager[bool]:
         """Return the lock to wait for; refuse who would wait for ever."""
         if getpid() != self._process:
             self.check()
-        if self._holder == get_ident() and self._lock.locked():
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - as threading.Condition asks it
             msg = "a session cannot be used from inside one of its own computations, conditions or rules"
             raise NotAllowed(msg)
         return self._lock
 
     def begin(self) -> None:
         """Take the turn, holding the lock."""
-        self._holder = get_ident()
         if self.closed:
             msg = "this session is closed: open another one on the same ledger"
             raise NotAllowed(msg)

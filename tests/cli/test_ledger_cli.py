@@ -1,0 +1,73 @@
+import json
+import sqlite3
+
+import pytest
+from typer.testing import CliRunner
+
+import targetcharge as tc
+from targetcharge.cli.app import app
+
+BUDGET = tc.Budget(3.0, 1e-6)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "visits.db"
+    yes, no = (tc.private(0.1, name=name)(lambda _, value=value: value) for name, value in (("yes", True), ("no", False)))
+    secret = tc.private(0.1, delta=1e-9, name="secret")(lambda _: 424242)
+    with tc.Session([], BUDGET, 0.1, ledger=path, computation_delta=1e-7) as session:
+        session.test(yes)
+        session.test(no)
+        session.release(secret, when=lambda _: False)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["ledger", *map(str, arguments)], env={"COLUMNS": "140"})
+
+
+def test_show_prints_budget_hits_and_the_last_entries(ledger):
+    shown = run("show", ledger).output
+    for words in ("(3, 1e-06)", "exact, query ε 0.1", "hits used", "yes, NotPrior(False)", "True", "free", "secret, release"):
+        assert words in shown
+    state = json.loads(run("show", ledger, "--json", "--last", "2").output)
+    assert (state["hits"], state["hits_left"], state["pending"]) == ([1], 6, 1)
+    assert len(state["entries"]) == 2
+    assert state["head"] in shown.replace("\n", "").replace(" ", "")
+    assert state["computation_delta"]["spent"] == pytest.approx(1e-9)
+
+
+def test_a_pending_value_is_never_shown(ledger):
+    assert "424242" not in run("show", ledger).output + run("show", ledger, "--json").output
+
+
+def test_show_while_a_session_is_open_tells_what_it_holds_back(ledger):
+    with tc.Session([], BUDGET, 0.1, ledger=ledger, computation_delta=1e-7) as session:
+        session.test(tc.private(0.1)(lambda _: False))
+        assert json.loads(run("show", ledger, "--json").output)["held"] == 1
+    assert json.loads(run("show", ledger, "--json").output)["held"] == 0
+
+
+def test_verify_accepts_what_was_written(ledger):
+    found = run("verify", ledger)
+    assert found.exit_code == 0
+    assert "every hash and every total is right" in found.output
+
+
+def test_verify_finds_a_tampered_entry(ledger):
+    with sqlite3.connect(ledger) as database:
+        database.execute("UPDATE entries SET body = replace(body, 'true', 'false') WHERE number = 1")
+    database.close()
+    found = run("verify", ledger)
+    assert isinstance(found.exception, tc.LedgerError)
+    assert "entry 1 is not what was written" in str(found.exception)
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_what_is_no_ledger_is_named(command, tmp_path):
+    missing, text = tmp_path / "missing.db", tmp_path / "text.db"
+    text.write_text("not a database at all, but long enough to be mistaken for one")
+    for path in (missing, text, tmp_path):
+        found = run(command, path)
+        assert isinstance(found.exception, tc.LedgerError)
+        assert str(path) in str(found.exception)
