@@ -42,7 +42,9 @@ def opened(path: Path | str, hits: int = 6, says: object = False, **more: object
     return tc.Session({"says": says}, BUDGET, QUERY[hits], ledger=path, **more)
 
 
-def opened_renyi(path: Path | str, says: object = False, target: Target | None = None, **more: object) -> tc.Session:
+def opened_renyi(
+    path: Path | str, says: object = False, target: Target | None = None, **more: object
+) -> tc.Session:
     targets = None if target is None else [target]
     return tc.Session({"says": says}, BUDGET, 0.02, ledger=path, meter="renyi", targets=targets, **more)
 

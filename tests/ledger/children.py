@@ -9,9 +9,8 @@ import sys
 import time
 from contextlib import suppress
 
-from ledger.asking import BUDGET, QUERY, approximate, broken, no, opened, say, told, yes
-
 import targetcharge as tc
+from ledger.asking import BUDGET, QUERY, approximate, broken, no, opened, say, told, yes
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.ledger.sqlite.store import Store
 from targetcharge.ledger.sqlite.witness import Witness
@@ -217,7 +216,10 @@ def finds_the_disk_full(pipe, path, when):
         undo = _fill_the_disk(path)
         raise ValueError
 
-    asked = {"failing": lambda: session.ask(_unpublishable, tc.NotPrior(None)), "in draw": lambda: session.test(fills)}
+    asked = {
+        "failing": lambda: session.ask(_unpublishable, tc.NotPrior(None)),
+        "in draw": lambda: session.test(fills),
+    }
     pipe.send(_result(asked.get(when, lambda: session.test(counted))))
     pipe.send(len(runs))
     undo()
@@ -262,12 +264,14 @@ def forks_and_goes_on(pipe, path, ending):
     """Fork a child that tries to use the session and ends; then go on."""
     session = opened(path)
     session.test(yes)
+    transcript = session.transcript
     read, write = os.pipe()
     if os.fork() == 0:
         tried = [
             _result(lambda: session.test(yes)),
-            _result(lambda: session.meter),
+            _result(lambda: session.meter.hits),
             _result(lambda: session.transcript),
+            _result(lambda: list(transcript)),
             _result(session.close),
             _result(lambda: opened(path)),
         ]
@@ -286,6 +290,27 @@ def forks_and_goes_on(pipe, path, ending):
     pipe.send(path.with_name(path.name + "-wal").exists())
     session.close()
     pipe.send(_result(lambda: opened(path).test(yes)))
+
+
+def forks_in_a_computation(pipe, path):
+    """Fork in the middle of a call: both processes come out of it with an answer, and only one may publish it."""
+    parent = os.getpid()
+
+    @tc.private(epsilon=0.01)
+    def forks(data):
+        os.fork()
+        return True
+
+    session = opened(path)
+    session.test(no)
+    result = _result(lambda: session.test(forks))
+    if os.getpid() != parent:
+        pipe.send(("child", *result))
+        os._exit(0)
+    os.wait()
+    pipe.send(("parent", *result))
+    pipe.send(_result(lambda: session.test(yes)))
+    session.close()
 
 
 def forks_and_is_killed(pipe, path):

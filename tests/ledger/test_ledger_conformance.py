@@ -1,9 +1,9 @@
 """One suite for all ledgers."""
 
 import pytest
-from ledger.asking import QUERY, approximate, broken, entries, no, opened, opened_renyi, say, spent, told, yes
 
 import targetcharge as tc
+from ledger.asking import QUERY, approximate, broken, entries, no, opened, opened_renyi, say, spent, told, yes
 from targetcharge.accounting.meter import Meter
 from targetcharge.ledger import Answer, MemoryLedger, Most, Pending, Settlement, SqliteLedger
 from targetcharge.ledger.entries import DeltaSpent

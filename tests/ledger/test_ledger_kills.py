@@ -6,11 +6,11 @@ import time
 from collections import Counter
 
 import pytest
+
+import targetcharge as tc
 from ledger import children
 from ledger.asking import approximate, entries, hits, opened, spent, told, yes
 from ledger.processes import child
-
-import targetcharge as tc
 from targetcharge.ledger.entries import DeltaSpent
 from targetcharge.ledger.sqlite import verify
 from targetcharge.numerics.rounding import grains_up

@@ -110,8 +110,15 @@ def test_distances_the_map_does_not_take(d_in):
 
 @pytest.mark.parametrize(("scale", "d_in"), [(10.0, 0), (0.0, 1), (1e12, 1), (0.05, 1)])
 def test_epsilon_out_of_range(scale, d_in):
-    with pytest.raises(tc.InvalidParameter, match="epsilon is"):
+    with pytest.raises(tc.InvalidParameter, match=f"measurement is .* at d_in {d_in} it gives"):
         tc.from_opendp(dp.m.make_laplace(*NUMBER, scale=scale), d_in)
+
+
+def test_an_unknown_metric_is_refused():
+    metric = dp.user_distance("replace one row")
+    measurement = dp.m.make_user_measurement(NUMBER[0], metric, dp.max_divergence(), lambda _: 1, lambda _: 0.1)
+    with pytest.raises(tc.NotAllowed, match="one unit more or less"):
+        tc.from_opendp(measurement)
 
 
 @pytest.mark.parametrize("name", ["", 3])

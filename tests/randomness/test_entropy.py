@@ -1,3 +1,6 @@
+import copy
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -7,6 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 from randomness.sources import SeededEntropy
+from targetcharge.errors import NotAllowed
 from targetcharge.randomness import SystemEntropy, below
 from targetcharge.randomness.entropy import below_array
 
@@ -90,3 +94,28 @@ def test_words_are_fresh():
     entropy = SystemEntropy()
     assert len(set(entropy.words(1000).tolist()) | set(entropy.words(1000).tolist())) == 2000
     assert entropy.words(0).shape == (0,)
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_source_cannot_be_duplicated(duplicate):
+    with pytest.raises(NotAllowed, match="cannot be pickled or copied"):
+        duplicate(SystemEntropy())
+
+
+def test_a_fork_in_the_middle_of_a_refill_repeats_nothing(monkeypatch):
+    source, urandom, pipe = SystemEntropy(), os.urandom, os.pipe()
+    children = []
+
+    def forking(size):
+        words = urandom(size)
+        monkeypatch.setattr(os, "urandom", urandom)
+        children.append(os.fork())  # as a signal handler might, right after the bits were read
+        return words
+
+    monkeypatch.setattr(os, "urandom", forking)
+    word = source.word()
+    if not children[0]:
+        os.write(pipe[1], word.to_bytes(8, "big"))
+        os._exit(0)
+    os.waitpid(children[0], 0)
+    assert int.from_bytes(os.read(pipe[0], 8), "big") != word

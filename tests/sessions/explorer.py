@@ -101,7 +101,7 @@ class Player:
             self.pending.append((found, rest))
 
     def revise(self, which: int, when: object) -> None:
-        release, pair = self.pending[which]
+        release, _ = self.pending[which]
         found = self.ask(lambda: release.revise(when))
         if isinstance(found, tc.Release) and found.released:
             del self.pending[which]

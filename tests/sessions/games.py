@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -16,6 +16,9 @@ from targetcharge.mechanisms.algorithm import ANY_PRIOR
 from targetcharge.mechanisms.between import side_law
 from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 PLAIN = ("test", "prior", "twins", "release", "revise", "revise", "select", "everything", "failing")
 WITH_TWICE = (*PLAIN, "twice", "twice", "agreement")
@@ -120,7 +123,7 @@ class Wanderer:
         when = set(rest) - {self._free(player, rng, rest)} if rest else {0}
         player.revise(which, when if rng.random() < 0.8 else set(rest))
 
-    def _select(self, player, rng, epsilon):
+    def _select(self, player, rng, _epsilon):
         sizes = rng.choice(self.epsilons, int(rng.integers(2, 4)))
         pairs = [self._pair(rng, float(size), (0, 1, 2)) for size in sizes]
         algorithms = [player.algorithm(pair, float(size)) for pair, size in zip(pairs, sizes, strict=True)]
@@ -133,9 +136,7 @@ class Wanderer:
     def _everything(self, player, rng, epsilon):
         pair = self._pair(rng, epsilon, (0, 1, 2))
         algorithm = player.algorithm(pair, epsilon)
-        player.ask(
-            lambda: player.session.ask(algorithm, tc.Everything()), lambda seen: {0: pair[seen.outcome]}
-        )
+        player.ask(lambda: player.session.ask(algorithm, tc.Everything()), lambda seen: {0: pair[seen.outcome]})
 
     def _failing(self, player, rng, epsilon):
         broken = (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)[rng.integers(4)]
@@ -147,7 +148,9 @@ class Wanderer:
             player.ask(lambda: player.session.select(algorithms, threshold=1))
         else:
             algorithm = player.algorithm(pair, epsilon)
-            player.ask(lambda: player.session.ask_prior(algorithm, self._free(player, rng, {0: (1, 1), 1: (1, 1)})))
+            player.ask(
+                lambda: player.session.ask_prior(algorithm, self._free(player, rng, {0: (1, 1), 1: (1, 1)}))
+            )
 
     def _twice(self, player, rng, epsilon):
         pair = self._pair(rng, epsilon, (0, 1, 2))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SECRET = "swordfish"  # noqa: S105 - what an algorithm computes from the data
 DATA = ["row one", "row two", SECRET]
@@ -32,7 +35,7 @@ def frames(error: BaseException) -> Iterator[dict[str, object]]:
 
 
 def holds(value: object, secret: str, depth: int = 4) -> bool:
-    """Return whether a secret can be found in a value by printing it or by looking into containers and closures."""
+    """Return whether a secret is found in a value by printing it, or looking into containers and closures."""
     if value is DATA or depth == 0:
         return False
     if isinstance(value, _PLAIN):
@@ -45,7 +48,10 @@ def holds(value: object, secret: str, depth: int = 4) -> bool:
     library = str(getattr(value, "__module__", "")).startswith("targetcharge")
     if library and any(holds(cell.cell_contents, secret, depth - 1) for cell in cells if _filled(cell)):
         return True
-    return secret in repr(value)
+    try:
+        return secret in repr(value)
+    except AttributeError:  # a dataclass that an interrupt left half made
+        return False
 
 
 def _filled(cell: object) -> bool:

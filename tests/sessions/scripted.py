@@ -33,7 +33,9 @@ def computes(function, epsilon=EPSILON, delta=0.0, name="computed", **parts):
 def budget_of(hits, epsilon=EPSILON, delta=DELTA, kept=0.0, *, meter="exact", target=None):
     """Return the smallest budget that has this many hits of tests, and a δ kept for computations."""
     target = target or tc.NotPrior(prior=False)
-    whole = exact_epsilon(epsilon, hits, delta) if meter == "exact" else renyi_epsilon(target, epsilon, hits, delta)
+    whole = (
+        exact_epsilon(epsilon, hits, delta) if meter == "exact" else renyi_epsilon(target, epsilon, hits, delta)
+    )
     return tc.Budget(whole * (1 + 1e-6), delta + kept * (1 + 1e-9))
 
 

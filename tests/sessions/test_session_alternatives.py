@@ -50,7 +50,7 @@ def test_each_exact_meter_has_half_of_delta():
     assert session.meter.guarantee == BUDGET
 
 
-def test_each_rényi_meter_has_the_logarithm_of_their_number_less():
+def test_each_renyi_meter_has_the_logarithm_of_their_number_less():
     session = rivals("renyi")
     order = session.meter.tariff.order
     alone = tc.accounting.Meter.renyi(BUDGET, EPSILON, order=order)
@@ -64,7 +64,9 @@ def test_targets_of_different_kinds_have_different_prices(meter):
     session = tc.Session(None, tc.Budget(9.0, 1e-6), EPSILON, meter=meter, alternatives=[RARE, tc.Everything()])
     algorithm = gives("rare", "often", targets=(RARE, tc.Everything))
     both, one = session.ask(algorithm), session.ask(algorithm)
-    quotes = [each.quote(target, EPSILON) for each, target in zip(session.meters, (RARE, tc.Everything()), strict=True)]
+    quotes = [
+        each.quote(target, EPSILON) for each, target in zip(session.meters, (RARE, tc.Everything()), strict=True)
+    ]
     assert both.units == tuple(quote.units for quote in quotes)
     assert one.units == (0, quotes[1].units)
     assert both.price == max(quote.value for quote in quotes)

@@ -42,7 +42,16 @@ def test_ask_takes_the_algorithms_own_target_when_none_is_named():
 
 @pytest.mark.parametrize(
     ("outcome", "said"),
-    [(True, True), (False, False), (1, True), (0, False), (np.True_, True), (np.False_, False), (0.0, False), ("", True)],
+    [
+        (True, True),
+        (False, False),
+        (1, True),
+        (0, False),
+        (np.True_, True),
+        (np.False_, False),
+        (0.0, False),
+        ("", True),
+    ],
 )
 def test_a_test_says_true_or_false_and_pays_for_true(outcome, said):
     session = opened()
@@ -135,7 +144,9 @@ def test_the_prior_may_be_a_release_of_an_older_dataset():
 def test_between_costs_only_in_the_band():
     session = opened(20, data=1000, meter="renyi")
     count = lambda data: data  # noqa: E731
-    sides = [tc.mechanisms.between_thresholds(count, *band, EPSILON) for band in ((0, 99), (500, 1500), (2000, 2099))]
+    sides = [
+        tc.mechanisms.between_thresholds(count, *band, EPSILON) for band in ((0, 99), (500, 1500), (2000, 2099))
+    ]
     answers = [session.ask(side) for side in sides]
     assert [answer.outcome for answer in answers] == [Side.ABOVE, Side.BETWEEN, Side.BELOW]
     band = tc.Between(500, 1500)
@@ -186,7 +197,7 @@ def test_run_twice_spends_delta_for_both_runs():
     assert session.meter.delta_left == pytest.approx(1e-7)
 
 
-def test_all_tools_on_one_rényi_meter_charge_the_sum_of_their_prices():
+def test_all_tools_on_one_renyi_meter_charge_the_sum_of_their_prices():
     session = tc.Session(None, tc.Budget(20.0, 1e-6), 0.2, meter="renyi")
     order, none = session.meter.tariff.order, tc.NotPrior(None)
     quarter = tc.QTarget(0.25, frozenset({"rare"}))

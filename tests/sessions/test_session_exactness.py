@@ -16,6 +16,8 @@ import targetcharge as tc
 from sessions.explorer import explore, hockey_stick
 from sessions.games import PLAIN, WITH_TWICE, Wanderer, climber, response
 from targetcharge.accounting import exact_delta, exact_epsilon
+from targetcharge.ledger import MemoryLedger
+from targetcharge.sessions.questions import Question
 
 GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
 MULTIPLES = np.array([0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
@@ -59,7 +61,7 @@ def test_no_game_of_tests_releases_and_selections_tells_more_than_the_meter_clai
 
 @pytest.mark.parametrize("hits", [1, 2])
 def test_no_game_with_run_twice_tells_more_than_the_meter_claims(hits):
-    rows = seen(0.5, hits, WITH_TWICE, GAMES // 5)
+    rows = seen(0.5, hits, WITH_TWICE, GAMES // 10)
     assert (rows <= claims(0.5, hits, disagreement=True) + TOLERANCE).all()
 
 
@@ -104,3 +106,39 @@ def test_revisions_of_one_release_tell_no_more_than_one_hit():
     views = explore(opener(1.0, 1), game)
     assert sorted(views.values()) == [pytest.approx(pair[y]) for y in (2, 1, 0)]
     assert hockey_stick(views, [0.0])[0] <= exact_delta(1.0, 1, 0.0)
+
+
+def free_failures(ledger, _algorithm):
+    ledger._reserved = None
+
+
+def as_it_looks(question, outcome):
+    hits = tuple(outcome in target for target in question.targets)
+    return outcome, hits
+
+
+def free_revisions(ledger, settlement):
+    if settlement.closes is None:
+        return settle(ledger, settlement)
+    ledger._pending.pop(settlement.closes)
+    ledger._reserved = None
+    return None
+
+
+settle = MemoryLedger.settle
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake", "menu"),
+    [
+        (MemoryLedger, "forfeit", free_failures, ("failing",)),
+        (Question, "judge", as_it_looks, ("twins",)),
+        (MemoryLedger, "settle", free_revisions, ("revise",)),
+    ],
+    ids=["failures are free", "a prior is published as it looks", "revisions are free"],
+)
+def test_a_session_with_a_mistake_does_tell_more_than_its_meter_claims(monkeypatch, owner, name, mistake, menu):
+    monkeypatch.setattr(owner, name, mistake)
+    opened = opener(1.0, 1)
+    views = (explore(opened, Wanderer.drawn(5000 + game, (1.0,), menu)) for game in range(40))
+    assert any((hockey_stick(each, MULTIPLES) > 1.05 * claims(1.0, 1)).any() for each in views)

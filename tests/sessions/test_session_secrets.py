@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 import targetcharge as tc
-from sessions.scripted import computes, gives, opened
 from sessions.leaks import DATA, SECRET, chain, lets_out
+from sessions.scripted import computes, gives, opened
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 
 
@@ -19,7 +21,7 @@ def spill(kind):
     def run(data):
         word = data[-1]
         try:
-            raise ValueError(word)
+            int(word)
         except ValueError as error:
             found = kind(word, word) if kind is tc.InvalidParameter else kind(word)
             found.add_note(word)
@@ -83,14 +85,17 @@ def test_the_search_does_find_what_a_careless_session_would_let_out():
         word = data[-1]
         raise ValueError(word)
 
+    def session(*, suppressed):
+        try:
+            careless(DATA)
+        except ValueError:
+            if suppressed:
+                raise tc.ComputationFailed from None
+            raise tc.ComputationFailed  # noqa: B904 - careless
+
     for suppressed in (False, True):
         with pytest.raises(tc.ComputationFailed) as caught:
-            try:
-                careless(DATA)
-            except ValueError:
-                if suppressed:
-                    raise tc.ComputationFailed from None
-                raise tc.ComputationFailed  # noqa: B904 - careless
+            session(suppressed=suppressed)
         assert lets_out(caught.value) == ["ValueError's text"]
 
 
@@ -120,7 +125,9 @@ def test_an_outcome_that_breaks_when_it_is_looked_at_lets_nothing_out():
 
 
 @pytest.mark.parametrize("ledger", [MemoryLedger, SqliteLedger])
-@pytest.mark.parametrize("error", [tc.LedgerError("disk"), KeyboardInterrupt(SECRET), MemoryError(SECRET)], ids=repr)
+@pytest.mark.parametrize(
+    "error", [tc.LedgerError("disk"), KeyboardInterrupt(SECRET), MemoryError(SECRET)], ids=repr
+)
 @pytest.mark.parametrize("name", ["ask", "ask_prior", "release", "select", "revise"])
 def test_a_ledger_that_fails_to_settle_lets_no_outcome_out(monkeypatch, tmp_path, ledger, error, name):
     session = opened(data=DATA, ledger=tmp_path / "l.db" if ledger is SqliteLedger else ":memory:")
@@ -173,7 +180,9 @@ def test_a_rule_can_reach_nothing_but_what_was_released():
 
     candidates = [gives((score, f"secret {score}")) for score in (5, 3, 9, 1)]
     opened().select(candidates, k=3, stop=stop)
-    words = [sorted(word for word in found if isinstance(word, str) and word.startswith("secret")) for found in seen]
+    words = [
+        sorted(word for word in found if isinstance(word, str) and word.startswith("secret")) for found in seen
+    ]
     assert words == [["secret 9"], ["secret 5", "secret 9"]]
     assert [sum(isinstance(each, tc.Answer) for each in found) for found in seen] == [1, 2]
 
@@ -183,7 +192,9 @@ def test_a_condition_can_reach_nothing_but_its_value():
     session = opened(data=DATA)
     session.release(gives("first"), set())
     session.release(gives("second"), lambda *values, **named: seen.append(reachable([values, named])))
-    assert [each for each in seen[0] if isinstance(each, str) and each in {"first", "second", SECRET}] == ["second"]
+    assert [each for each in seen[0] if isinstance(each, str) and each in {"first", "second", SECRET}] == [
+        "second"
+    ]
 
 
 def test_a_condition_cannot_change_what_is_published():
@@ -205,3 +216,16 @@ def test_nothing_shows_the_data_or_a_pending_value():
         assert SECRET not in repr(each)
         assert SECRET not in str(each)
     assert "row one" not in repr(shown)
+
+
+def test_a_damaged_pending_value_lets_nothing_out(tmp_path):
+    path = tmp_path / "ledger.db"
+    with opened(data=DATA, ledger=path) as session:
+        seq = session.release(computes(lambda data: data[-1]), set()).seq
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE pending SET body = replace(body, '}', ',')")
+        for call in (lambda: session.pending, lambda: session.revise(seq, {1})):
+            with pytest.raises(tc.LedgerError, match="damaged or changed") as caught:
+                call()
+            assert lets_out(caught.value) == []
+            assert list(chain(caught.value)) == [caught.value]

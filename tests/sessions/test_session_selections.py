@@ -151,10 +151,12 @@ def test_delta_of_all_candidates_is_spent():
         session.select([gives(1, delta=1e-7), gives(2, delta=1e-7)])
 
 
-def test_each_candidate_is_charged_its_own_price_on_the_rényi_meter():
+def test_each_candidate_is_charged_its_own_price_on_the_renyi_meter():
     session = opened(9, meter="renyi")
     order = session.meter.tariff.order
-    answers = session.select([gives(3, epsilon=0.1), gives(2, epsilon=0.02), gives(1, epsilon=0.05)], k=3, threshold=2)
+    answers = session.select(
+        [gives(3, epsilon=0.1), gives(2, epsilon=0.02), gives(1, epsilon=0.05)], k=3, threshold=2
+    )
     prices = [tc.NotPrior(0).price(order, epsilon) for epsilon in (0.1, 0.02)]
     assert [answer.price for answer in answers] == prices
     assert session.meter.tariff.total(session.meter.totals.spent) == pytest.approx(sum(prices), rel=1e-12)
@@ -178,5 +180,7 @@ def test_k_may_be_a_numpy_integer(meter, tmp_path):
 
 def test_the_number_of_clusters_is_found_by_a_gap_in_private_cost():
     costs = [-900, -300, -280, -275]
-    answers = opened(9).select([gives((cost, clusters)) for clusters, cost in enumerate(costs, 1)], k=4, stop=gap(50))
+    answers = opened(9).select(
+        [gives((cost, clusters)) for clusters, cost in enumerate(costs, 1)], k=4, stop=gap(50)
+    )
     assert [answer.outcome[1] for answer in answers] == [4, 3, 2]

@@ -228,6 +228,14 @@ class Pending:
 
     @classmethod
     def of(cls, text: str) -> Pending:
-        """Return what the private table holds."""
-        body = json.loads(text)
-        return cls(**{**body, "outcome": from_plain(body["outcome"])})
+        """Return what the private table holds.
+
+        Raises:
+            LedgerError: if it holds something else; nothing of that is told.
+        """
+        try:
+            body = json.loads(text)
+            return cls(**{**body, "outcome": from_plain(body["outcome"])})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            msg = "a pending release of the ledger cannot be read: it was damaged or changed"
+        raise LedgerError(msg)

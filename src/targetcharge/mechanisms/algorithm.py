@@ -81,8 +81,7 @@ class Algorithm:
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""
-        kind = type(target)
-        return any(kind is support or _implies(support, target) for support in self.targets)
+        return any(_implies(support, target) for support in self.targets)
 
     def __repr__(self) -> str:
         """Return the name and what it costs; public."""
@@ -91,9 +90,11 @@ class Algorithm:
 
 def _implies(declared: Support, asked: Target) -> bool:
     """Return whether a declared target makes the asked one true: itself, or the same members with a smaller q."""
+    if isinstance(declared, type):
+        return type(asked) is declared
     if isinstance(declared, QTarget) and isinstance(asked, QTarget):
         return asked.q <= declared.q and asked.members == declared.members
-    return declared == asked
+    return type(declared) is type(asked) and declared == asked
 
 
 def unwrapped(algorithm: object, wrapper: str) -> Algorithm:

@@ -42,8 +42,9 @@ def private(
     """Return a decorator that turns a function into an algorithm.
 
     The declaration is taken at its word: for any two neighbouring datasets the function's outcomes are
-    (ε, δ)-indistinguishable, and it keeps nothing of the data. A second parameter called `entropy` receives the
-    session's source of random bits; the samplers of `targetcharge.randomness` take it.
+    (ε, δ)-indistinguishable, it keeps nothing of the data, and every run draws fresh, independent randomness
+    (`tc.twice` relies on it). A second parameter called `entropy` receives the session's source of random bits;
+    the samplers of `targetcharge.randomness` take it.
 
     Args:
         epsilon: ε of one run.
@@ -92,6 +93,8 @@ def takes_entropy(function: object) -> bool:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [key for key, parameter in signature.parameters.items() if parameter.kind in positional]
     entropy = names[1:2] == ["entropy"]
+    if "entropy" in signature.parameters and not entropy:
+        raise InvalidParameter("function", function, _SIGNATURE)
     try:
         signature.bind(*range(2 if entropy else 1))
     except TypeError:

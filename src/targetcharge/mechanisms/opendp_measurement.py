@@ -21,7 +21,15 @@ from targetcharge.mechanisms.naming import checked
 if TYPE_CHECKING:
     from targetcharge.randomness import Entropy
 
-_REPLACING = ("ChangeOneDistance", "ChangeOneIdDistance", "HammingDistance")
+_ADD_OR_REMOVE = ("SymmetricDistance", "InsertDeleteDistance", "SymmetricIdDistance", "FrameDistance(Symmetric")
+_OF_AGGREGATES = (
+    "AbsoluteDistance",
+    "L1Distance",
+    "L2Distance",
+    "L01InfDistance",
+    "L02InfDistance",
+    "LInfDistance",
+)
 
 
 def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None) -> Algorithm:
@@ -54,7 +62,13 @@ def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None
             raise TypeError(msg)
         return outcome
 
-    return Algorithm(label, checks.query_epsilon(epsilon, "epsilon"), checks.delta(delta), run)
+    try:
+        return Algorithm(label, checks.query_epsilon(epsilon), checks.delta(delta), run)
+    except InvalidParameter as out_of_range:
+        expected = (
+            f"one whose privacy map gives {out_of_range.expected}; at d_in {d_in!r} it gives {(epsilon, delta)}"
+        )
+        raise InvalidParameter("measurement", label, expected) from None
 
 
 def _opendp() -> Any:  # noqa: ANN401 - an optional module
@@ -71,10 +85,10 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _check_metric(metric: str) -> None:
-    if metric.startswith(_REPLACING):
+    if not metric.startswith((*_ADD_OR_REMOVE, *_OF_AGGREGATES)):
         msg = (
-            f"its input metric is {metric}, where a neighbour replaces a row; here a neighbour has one unit more"
-            " or less: build the measurement on symmetric_distance()"
+            f"its input metric is {metric}, and here a neighbour has one unit more or less, none replaced: build"
+            " the measurement on symmetric_distance()"
         )
         raise NotAllowed(msg)
 

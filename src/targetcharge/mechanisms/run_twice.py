@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def twice(algorithm: Algorithm) -> Algorithm:
     """Return the algorithm that runs another twice and publishes both outcomes. Only a disagreement costs.
 
+    The two runs must be independent: an algorithm that remembers its noise would agree with itself, for free.
     Outcomes agree when they look alike: 1 and True do not. The ε it declares is that of one run, which
     `Disagreement` prices for two; its δ is that of both.
 

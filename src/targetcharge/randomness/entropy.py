@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import struct
 import weakref
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, NoReturn, Protocol, final
 
 import numpy as np
+
+from targetcharge.errors import NotAllowed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,8 +49,8 @@ class Entropy(Protocol):
 class SystemEntropy:
     """The operating system's entropy, buffered.
 
-    Threads share the buffer: `list.pop` is atomic, so no two of them get the same word. A forked child drops what
-    it inherited before any of its code runs.
+    Threads share the buffer: `list.pop` is atomic, so no two of them get the same word. A child of `os.fork` drops
+    what it inherited before any of its code runs. It cannot be pickled or copied: copies would repeat its words.
     """
 
     def __init__(self) -> None:
@@ -65,10 +67,22 @@ class SystemEntropy:
         try:
             return self._buffer.pop()
         except IndexError:
-            fresh: list[int] = list(_UNPACK(os.urandom(8 * _BUFFER_WORDS)))
-            word = fresh.pop()
-            self._buffer = fresh
-            return word
+            return self._refill()
+
+    def _refill(self) -> int:
+        process = os.getpid()
+        fresh: list[int] = list(_UNPACK(os.urandom(8 * _BUFFER_WORDS)))
+        word = fresh.pop()
+        self._buffer = fresh
+        if os.getpid() != process:  # a signal handler forked in between, and the parent has the same words
+            self.drop()
+            return self._refill()
+        return word
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied."""
+        msg = "a source of entropy cannot be pickled or copied: make a new SystemEntropy()"
+        raise NotAllowed(msg)
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return an array of 64-bit words, straight from the system."""

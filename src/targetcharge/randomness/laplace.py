@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from targetcharge import checks
+from targetcharge.errors import InvalidParameter
 from targetcharge.randomness.bernoulli import bernoulli_exp, bernoulli_exp_array, bernoulli_exp_one
 from targetcharge.randomness.entropy import below, below_array
 
@@ -41,6 +42,12 @@ class Rate:
 
     numerator: int
     denominator: int
+
+    def __post_init__(self) -> None:
+        """Refuse what the samplers cannot draw with."""
+        expected = f"a power of two up to 2^{_MOST_BITS}, over a numerator of at least 1"
+        if self.numerator < 1 or not 1 <= self.denominator <= 2**_MOST_BITS or self.denominator.bit_count() != 1:
+            raise InvalidParameter("denominator", (self.numerator, self.denominator), expected)
 
     @staticmethod
     @lru_cache(maxsize=1024)

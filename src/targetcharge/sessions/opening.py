@@ -57,7 +57,8 @@ class Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
         checks.choice("meter", meter, ("exact", "renyi"))
-        checks.query_epsilon(query_epsilon)
+        query_epsilon = checks.query_epsilon(query_epsilon)
+        computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
         rivals = _targets("alternatives", alternatives, ())
         if alternatives is not None and len(rivals) < 2:
@@ -79,10 +80,7 @@ class Declaration:
         meters = self._renyi(order)
         if len(meters) > 1 and order is None:
             # One order for all; the smallest of the best, where each of the prices is finite.
-            meters = self._renyi(min(meter.tariff.order for meter in meters))
-        if not any(meter.hits_left for meter in meters):
-            expected = "smaller: at the one order that suits all alternatives the budget does not cover a hit"
-            raise InvalidParameter("query_epsilon", self.query_epsilon, expected)
+            return self._renyi(min(meter.tariff.order for meter in meters))
         return meters
 
     def _exact(self) -> tuple[Meter, ...]:
@@ -107,8 +105,8 @@ class Declaration:
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
             meter=self.meter,
-            query_epsilon=float(self.query_epsilon),
-            computation_delta=float(self.computation_delta),
+            query_epsilon=self.query_epsilon,
+            computation_delta=self.computation_delta,
             targets=self._kinds(),
             alternatives=tuple(words(target) for target in self.alternatives),
             order=meters[0].tariff.order,
@@ -138,9 +136,13 @@ def open_ledger(
         return MemoryLedger(declared.meters(), keep)
     ledger = SqliteLedger(Path(where), _head(restored))
     try:
-        made = ledger.terms()
-        meters = declared.meters(made.order if made and made.meter == declared.meter else None)
-        ledger.start(declared.terms(meters), meters)
+        made, meters = ledger.terms(), declared.meters()
+        terms = declared.terms(meters)
+        if made is not None and made.order != terms.order and not made.differences(terms):
+            # Another version chose another order: the ledger's stands. Other terms are refused by the ledger.
+            meters = declared.meters(made.order)
+            terms = declared.terms(meters)
+        ledger.start(terms, meters)
     except BaseException:
         ledger.close()
         raise

@@ -137,17 +137,20 @@ class Session:
     def _publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
         """The heart: reserve, touch the data, settle, publish. What is reserved stays spent unless it settles."""
         self._ledger.reserve(most)
+        published = attempt(partial(self._settled, compute))
+        if isinstance(published, Failure):
+            self._ledger.forfeit(name)
+            raise published.error()
+        return published
+
+    def _settled(self, compute: Callable[[], tuple[Settlement, Result]]) -> Result | Failure:
+        """Compute and settle: inside `attempt`, so that no traceback of an interrupt holds these variables."""
         computed = attempt(compute)
         if isinstance(computed, Failure):
-            self._ledger.forfeit(name)
-            raise computed.error()
+            return computed
         settlement, published = computed
         problem = attempt(partial(self._ledger.settle, settlement), public=(LedgerError, NotAllowed))
-        if problem is None:
-            return published
-        del computed, settlement, published  # tools that print the variables of a traceback must not find them
-        self._ledger.forfeit(name)
-        raise problem.error()
+        return published if problem is None else problem
 
     def release(self, algorithm: Algorithm, when: When) -> Release:
         """Draw an outcome; publish and pay for it if the condition holds, else keep it for revisions.
@@ -193,11 +196,18 @@ class Session:
             return self._released(self._publish(asked.most, kept.algorithm, compute))
 
     def _kept(self, seq: int) -> Pending:
-        for kept in self._ledger.pending():
+        for kept in self._waiting():
             if kept.release == seq:
                 return kept
         msg = f"no release {seq} is pending: it was published, or never made on this ledger"
         raise NotAllowed(msg)
+
+    def _waiting(self) -> list[Pending]:
+        """Return what is pending; whatever goes wrong on the way shows none of it."""
+        found = attempt(self._ledger.pending, public=(LedgerError,))
+        if isinstance(found, Failure):
+            raise found.error()
+        return found
 
     def _released(self, answer: Answer) -> Release:
         return Release(answer.hit, answer.outcome, answer.price, answer.release or answer.seq, self)
@@ -207,7 +217,7 @@ class Session:
         """Return the releases that wait for a revision, also those from before a restart."""
         with self._turn.wait():
             self._turn.begin()
-            found = [kept.release for kept in self._ledger.pending()]
+            found = [kept.release for kept in self._waiting()]
         return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in found)
 
     def select(

@@ -81,6 +81,7 @@ class Meter:
             computation_delta: the part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters, one a target, share the budget (docs/theory.md#several-targets).
         """
+        computation_delta = checks.delta(computation_delta, "computation_delta")
         self._budget = budget
         self._tariff = tariff
         self._hit_delta = budget.delta - _reserved(computation_delta)

@@ -177,7 +177,7 @@ def renyi_tariff(budget: Budget, query_epsilon: float, target: Target, order: fl
         raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
     if order is None:
         order = best_order_for_budget(target, query_epsilon, budget)
-    typical = _price(target.kappa(order, query_epsilon), order)
+    typical = _price(target.price(order, query_epsilon), order)
     return RenyiTariff(grains_down(total_of_budget(budget, order)), order, typical)
 
 

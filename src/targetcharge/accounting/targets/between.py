@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import final
 
 from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
@@ -30,6 +31,7 @@ def _q(epsilon: float, width: int) -> float:
     return down(qvalues.between(rate.numerator / rate.denominator, width))
 
 
+@final
 @dataclass(frozen=True)
 class Between(Target):
     """The noisy count lies in the closed band [low, high].

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Target
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.kind import Kind
 
 
+@final
 @dataclass(frozen=True)
 class Boundary(Target):
     """The mark of the boundary wrapper: no outcome of the wrapped algorithm was likely enough."""

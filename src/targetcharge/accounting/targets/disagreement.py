@@ -9,6 +9,7 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
@@ -17,6 +18,7 @@ from targetcharge.accounting.targets.target import Target
 from targetcharge.outcomes import same
 
 
+@final
 @dataclass(frozen=True)
 class Disagreement(Target):
     """The pair of outcomes of two independent runs is not a pair of equals."""

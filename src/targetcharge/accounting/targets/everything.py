@@ -7,12 +7,14 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from targetcharge.accounting import prices
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
 
 
+@final
 @dataclass(frozen=True)
 class Everything(Target):
     """All outcomes: what an algorithm pays when nothing is known to be free."""

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.kind import NOT_PRIOR, Kind
@@ -17,6 +18,7 @@ from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter
 
 
+@final
 @dataclass(frozen=True)
 class NotPrior(Target):
     """All outcomes except the prior: pay only for a surprise.

@@ -7,33 +7,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import final
+
+import numpy as np
 
 from targetcharge import checks
 from targetcharge.accounting import prices
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter
+from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
+
+_MEMBERS = "a set, list or tuple of outcomes"
 
 
+@final
 @dataclass(frozen=True)
 class QTarget(Target):
     """Outcomes that the data-dependent part of the computation hits with probability at least q.
 
     Attributes:
         q: in (0, 1]; `tc.accounting.best_q` computes it for a pair of laws.
-        members: anything that answers `outcome in members`.
+        members: the outcomes that cost; a copy, in the canonical form in which outcomes are published.
     """
 
     q: float
-    members: Container[object]
+    members: Collection[object]
 
     def __post_init__(self) -> None:
-        """Check q and that membership can be asked."""
+        """Check q; copy the members, so that nobody changes them afterwards."""
         object.__setattr__(self, "q", checks.q(self.q))
-        if not isinstance(self.members, Container):
-            raise InvalidParameter("members", self.members, "a container of outcomes, such as a set")
+        object.__setattr__(self, "members", _canonical(self.members))
 
     def __contains__(self, outcome: object) -> bool:
         """Return whether the outcome is a member."""
@@ -50,3 +56,14 @@ class QTarget(Target):
     def kind(self, epsilon: float) -> Kind:  # noqa: ARG002 - the same for every ε
         """Return the kind with this q."""
         return Kind(q=self.q)
+
+
+def _canonical(members: Collection[object]) -> frozenset[object]:
+    if isinstance(members, str | bytes | bytearray | Mapping | np.ndarray):
+        raise InvalidParameter("members", members, _MEMBERS)
+    try:
+        return frozenset(publishable(member) for member in members)
+    except TypeError:
+        raise InvalidParameter("members", members, _MEMBERS) from None
+    except UnpublishableError:
+        raise InvalidParameter("members", members, f"{_MEMBERS}, each {PUBLISHABLE}") from None

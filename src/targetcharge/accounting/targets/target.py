@@ -1,4 +1,9 @@
-"""What every target has: membership, a price, and its row in the paper's table."""
+"""What every target has: membership, a price, and its row in the paper's table.
+
+>>> from targetcharge.accounting.targets import NotPrior
+>>> issubclass(NotPrior, Target), "yes" in NotPrior("no")
+(True, True)
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,12 @@ class Target(ABC):
 
     max_epsilon: ClassVar[float] = checks.MAX_QUERY_EPSILON
     """The largest ε of a computation for which this target has a price."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a target from elsewhere: it could count a hit as a miss, or name a price below the truth."""
+        if cls.__module__.partition(".")[0] != __name__.partition(".")[0]:
+            msg = f"{cls.__name__} is no target of targetcharge, whose prices are proven: use QTarget(q, members)"
+            raise TypeError(msg)
 
     @abstractmethod
     def __contains__(self, outcome: object) -> bool:

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from operator import ge
@@ -202,9 +202,10 @@ class SqliteLedger(Ledger):
 
         def top_up(state: State) -> State:
             nonlocal others
+            self._refresh(state)
+            check(self._meters, most)  # first: what no miss of the others could make room for is refused at once
             held = self._held_by_others()
             others = any(held)
-            self._refresh(state)
             check(self._meters, most, held)
             if most.delta:
                 state = self._store.append(state, [DeltaSpent(grains_up(most.delta))])
@@ -466,7 +467,8 @@ def _create_file(path: Path, witness: Witness) -> None:
     """Make an empty file that only its owner can read, unless there is one."""
     if not (path.exists() and path.stat().st_size):
         _refuse_to_start_anew(path, witness)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _refuse_to_start_anew(path: Path, witness: Witness) -> None:

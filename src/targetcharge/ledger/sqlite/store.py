@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
@@ -37,6 +38,7 @@ CREATE TABLE pending (release INTEGER PRIMARY KEY, body TEXT NOT NULL);
 
 _PAGE: Final = 1000
 _WAIT_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.005
 
 _stores: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
 _inherited: Final[set[tuple[int, int]]] = set()
@@ -44,7 +46,9 @@ _inherited: Final[set[tuple[int, int]]] = set()
 
 
 def _inherit() -> None:
-    _inherited.update(store.file for store in list(_stores))
+    for store in list(_stores):
+        _inherited.add(store.file)
+        store.disown()
 
 
 os.register_at_fork(after_in_child=_inherit)
@@ -101,6 +105,16 @@ class Held:
 
 
 @final
+class _Disowned:
+    """Stands for a connection that belongs to the process that this one was forked from."""
+
+    def __getattr__(self, _: str) -> NoReturn:
+        """Refuse."""
+        msg = "this session was opened before a fork: it can be used only in the process that opened it"
+        raise NotAllowed(msg)
+
+
+@final
 class Store:
     """A connection."""
 
@@ -125,9 +139,22 @@ class Store:
         )
         _stores.add(self)
         if not read_only:
-            self._pragma("journal_mode = WAL")
+            self._log_ahead()
             self._pragma("synchronous = FULL")
             self._pragma("fullfsync = ON")
+
+    def _log_ahead(self) -> None:
+        """Turn on the write-ahead log. SQLite does not wait by itself where two processes make a new file."""
+        last = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                self._pragma("journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return
 
     def _pragma(self, setting: str) -> Any:  # noqa: ANN401 - a number or a word
         return self._connection.execute(f"PRAGMA {setting}").fetchone()
@@ -135,8 +162,8 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit what the block writes, durably, or none of it."""
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
+            self._connection.execute("BEGIN IMMEDIATE")  # inside: an interrupt right after it must roll back
             yield
             self._connection.execute("COMMIT")
         except BaseException:
@@ -264,6 +291,11 @@ class Store:
     def remove_pending(self, release: int) -> bool:
         """Forget an outcome; return whether it was there."""
         return self._connection.execute("DELETE FROM pending WHERE release = ?", (release,)).rowcount == 1
+
+    def disown(self) -> None:
+        """Refuse all use from now on: SQLite's connections do not survive a fork, nor does closing one there."""
+        self._parents = self._connection
+        self._connection = cast("sqlite3.Connection", _Disowned())
 
     def close(self) -> None:
         """Disconnect."""

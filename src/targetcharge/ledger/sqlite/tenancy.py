@@ -5,7 +5,8 @@ locks tell the others the truth about it, also after kill -9:
 
     alive   locked as long as the tenant lives: whoever can lock it knows that the tenant died without closing
     run     locked while a call runs: whoever locks it has waited for the call and may take back what the tenant
-            holds, which it finds out from the one byte in that file before its next call
+            holds, which it finds out from the one byte in that file before its next call. The byte also tells a
+            call that ended from one that was killed: what that held is spent, not taken
 
 Locks are advisory and per open file, so two sessions in one process are two tenants.
 """
@@ -13,16 +14,19 @@ Locks are advisory and per open file, so two sessions in one process are two ten
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import uuid
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_HELD: Final = b"\x00"
-_TAKEN: Final = b"\x01"
+_IDLE: Final = 0
+_RUNNING: Final = 1
+_TAKEN: Final = 2
 
 _tenancies: weakref.WeakSet[Tenancy] = weakref.WeakSet()
 
@@ -52,13 +56,14 @@ class Tenancy:
         alive, run = self._create("alive"), self._create("run")
         self._files: tuple[int, ...] = (alive, run)
         fcntl.flock(alive, fcntl.LOCK_EX)
-        os.pwrite(run, _HELD, 0)
-        self._run = run
+        os.pwrite(run, bytes([_IDLE]), 0)
+        self._run, self._byte = run, mmap.mmap(run, 1)  # in memory: it changes twice in every call
         _tenancies.add(self)
 
     def _create(self, kind: str) -> int:
         while True:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                self._folder.mkdir(mode=0o700)
             try:
                 return os.open(self._folder / f"{self.name}.{kind}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             except FileNotFoundError:
@@ -67,14 +72,21 @@ class Tenancy:
     def start(self) -> bool:
         """Begin a call; return whether what was held back is still held. If not, `accept` it."""
         fcntl.flock(self._run, fcntl.LOCK_EX)
-        return os.pread(self._run, 1, 0) == _HELD
+        if self._byte[0] == _TAKEN:
+            return False
+        self._byte[0] = _RUNNING
+        return True
 
     def accept(self) -> None:
         """Begin anew after what was held back was taken."""
-        os.pwrite(self._run, _HELD, 0)
+        self._byte[0] = _RUNNING
 
     def stop(self) -> None:
         """End a call."""
+        if not self._files:
+            return
+        if self._byte[0] == _RUNNING:
+            self._byte[0] = _IDLE
         fcntl.flock(self._run, fcntl.LOCK_UN)
 
     def leave(self) -> None:
@@ -85,6 +97,7 @@ class Tenancy:
     def close_files(self) -> None:
         """Let go of the locks, and leave the traces of a tenant that died."""
         files, self._files = self._files, ()
+        self._byte.close()
         for file in files:
             os.close(file)
 
@@ -122,17 +135,21 @@ class Neighbour:
         return True
 
     def wait(self) -> bool:
-        """Wait until it is not computing, and keep it so; False if it has left or died meanwhile."""
+        """Wait until it is not computing, and keep it so; False if it has left or died meanwhile.
+
+        A process that is killed loses its locks one by one, in any order: one that still looks alive may have died
+        in the middle of a call, and its byte says so.
+        """
         self._run = self._open("run")
         if self._run is None:
             return False
         fcntl.flock(self._run, fcntl.LOCK_EX)
-        return not self.died()  # after the wait: it may have died in the middle of a call
+        return os.pread(self._run, 1, 0) != bytes([_RUNNING]) and not self.died()
 
     def tell(self) -> None:
         """Let it know that what it held back was taken."""
         if self._run is not None:
-            os.pwrite(self._run, _TAKEN, 0)
+            os.pwrite(self._run, bytes([_TAKEN]), 0)
 
     def remove(self) -> None:
         """Remove what a dead tenant left."""
@@ -151,7 +168,5 @@ def remove(folder: Path, name: str) -> None:
     """Remove a tenant's files, and the folder with the last of them."""
     for kind in ("alive", "run"):
         (folder / f"{name}.{kind}").unlink(missing_ok=True)
-    try:
+    with suppress(OSError):
         folder.rmdir()
-    except OSError:
-        return

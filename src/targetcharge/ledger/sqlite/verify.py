@@ -123,7 +123,7 @@ def _reading(path: Path) -> Iterator[tuple[Store, Testimony | None]]:
         testimony = Witness(path.resolve()).read()
         with closing(_open(path)) as store, store.reading():
             yield store, testimony
-    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"the ledger {path} cannot be read: {error}"
         raise LedgerError(msg) from None
 
