@@ -19,12 +19,12 @@ def told(data):
 
 
 @tc.private(epsilon=0.01)
-def yes(data):
+def yes(_):
     return True
 
 
 @tc.private(epsilon=0.01)
-def no(data):
+def no(_):
     return False
 
 

@@ -34,7 +34,7 @@ def _dying(owner, name, *, before):
 
 
 @tc.private(epsilon=0.01)
-def fatal(data):
+def fatal(_):
     """Draw, and die."""
     die()
 
@@ -99,7 +99,7 @@ def asks_until_killed(pipe, path, seed):
 
 
 def _score(number):
-    return tc.private(epsilon=0.01, name="score")(lambda data: number)
+    return tc.private(epsilon=0.01, name="score")(lambda _: number)
 
 
 def spends_delta(pipe, path):
@@ -151,7 +151,7 @@ def computes(pipe, path, capacity):
     """Compute until it is told the outcome."""
 
     @tc.private(epsilon=0.01)
-    def slow(data):
+    def slow(_):
         pipe.send("computes")
         return pipe.recv()
 
@@ -194,7 +194,7 @@ def finds_the_disk_full(pipe, path, when):
     runs = []
 
     @tc.private(epsilon=0.01, delta=1e-9 if when == "delta" else 0.0)
-    def counted(data):
+    def counted(_):
         runs.append(1)
         return data["says"]
 
@@ -211,7 +211,7 @@ def finds_the_disk_full(pipe, path, when):
         undo = _fill_the_disk(path)
 
     @tc.private(epsilon=0.01)
-    def fills(data):
+    def fills(_):
         nonlocal undo
         undo = _fill_the_disk(path)
         raise ValueError
@@ -230,7 +230,7 @@ def finds_the_disk_full(pipe, path, when):
 
 
 @tc.private(epsilon=0.01)
-def _unpublishable(data):
+def _unpublishable(_):
     return object()
 
 
@@ -297,7 +297,7 @@ def forks_in_a_computation(pipe, path):
     parent = os.getpid()
 
     @tc.private(epsilon=0.01)
-    def forks(data):
+    def forks(_):
         os.fork()
         return True
 

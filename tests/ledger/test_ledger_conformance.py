@@ -191,7 +191,7 @@ def test_a_refused_question_does_not_touch_the_data(place):
     runs = []
 
     @tc.private(epsilon=0.01)
-    def counted(data):
+    def counted(_):
         runs.append(1)
         return True
 
@@ -227,7 +227,7 @@ def test_delta_is_spent_on_every_run_hit_or_miss(place, says):
 
 def test_delta_is_spent_also_when_the_computation_breaks(place):
     @tc.private(epsilon=0.01, delta=1e-9)
-    def breaks(data):
+    def breaks(_):
         raise ValueError
 
     with tc.Session({}, DELTA, 0.03, ledger=place, computation_delta=4e-9) as session:
@@ -238,7 +238,7 @@ def test_delta_is_spent_also_when_the_computation_breaks(place):
 
 
 def test_a_selection_charges_what_it_releases_and_holds_back_the_rest(place):
-    scores = [tc.private(epsilon=0.01, name=f"score {n}")(lambda data, n=n: n) for n in range(5)]
+    scores = [tc.private(epsilon=0.01, name=f"score {n}")(lambda _, n=n: n) for n in range(5)]
     with opened(place) as session:
         found = session.select(scores, k=4, threshold=3)
         assert [answer.outcome for answer in found] == [4, 3]
@@ -250,7 +250,7 @@ def test_a_selection_charges_what_it_releases_and_holds_back_the_rest(place):
 
 
 def test_a_renyi_meter_adds_up_different_prices(place):
-    stronger = tc.private(epsilon=0.03)(lambda data: True)
+    stronger = tc.private(epsilon=0.03)(lambda _: True)
     with opened_renyi(place) as session:
         session.test(yes)
         session.test(stronger)
@@ -338,7 +338,7 @@ def test_meters_of_the_ledgers_show_the_same(tmp_path):
                     session.test(yes if step == "h" else no)
             return session.meter.totals, session.meter.hits_left, session.meter.odometer()
 
-    yes_score = tc.private(epsilon=0.01)(lambda data: 1)
+    yes_score = tc.private(epsilon=0.01)(lambda _: 1)
     assert run(":memory:") == run(tmp_path / "ledger.db")
 
 

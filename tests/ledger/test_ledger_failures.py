@@ -126,7 +126,7 @@ def test_a_ledger_that_vanished_between_calls_gives_no_answer(tmp_path, how, say
     path, runs = tmp_path / "ledger.db", []
 
     @tc.private(epsilon=0.01)
-    def counted(data):
+    def counted(_):
         runs.append(1)
         return says
 
@@ -147,7 +147,7 @@ def test_a_ledger_that_vanished_during_a_call_gives_no_answer(tmp_path, how):
     path = tmp_path / "ledger.db"
 
     @tc.private(epsilon=0.01)
-    def loses(data):
+    def loses(_):
         lose(path, how)
         return True
 

@@ -103,7 +103,7 @@ def test_a_second_interrupt_does_not_lose_the_charge_of_the_first(path, monkeypa
     """Ctrl-C in the computation, and again while it is being written down."""
 
     @tc.private(epsilon=0.01)
-    def interrupted(data):
+    def interrupted(_):
         raise KeyboardInterrupt
 
     with opened(path) as session:

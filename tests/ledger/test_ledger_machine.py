@@ -173,7 +173,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def select(self, session, k, reaching):
         used = self.using(session)
         say(used, 5)
-        scores = [tc.private(epsilon=0.01)(lambda data, n=n: n) for n in range(3)]
+        scores = [tc.private(epsilon=0.01)(lambda _, n=n: n) for n in range(3)]
         found = self.call(session, k, lambda: used.select(scores, k=k, threshold=3 - reaching))
         if found is not None:
             assert [answer.outcome for answer in found] == [2, 1, 0][: min(k, reaching)]

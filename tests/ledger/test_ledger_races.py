@@ -277,7 +277,7 @@ def test_a_revision_that_comes_too_late_charges_nothing_and_blocks_nobody(tmp_pa
 
 def test_renyi_sessions_hold_back_different_prices(tmp_path):
     path = tmp_path / "ledger.db"
-    dear = tc.private(epsilon=0.03)(lambda data: True)
+    dear = tc.private(epsilon=0.03)(lambda _: True)
     with opened_renyi(path) as first, opened_renyi(path) as second:
         count = 0
         with pytest.raises(tc.BudgetSpent):
@@ -292,8 +292,8 @@ def test_renyi_sessions_hold_back_different_prices(tmp_path):
 
 def test_what_is_not_covered_anyway_is_refused_without_waiting(tmp_path):
     path = tmp_path / "ledger.db"
-    score = tc.private(epsilon=0.01)(lambda data: 1)
-    approximate = tc.private(epsilon=0.01, delta=1e-9)(lambda data: True)
+    score = tc.private(epsilon=0.01)(lambda _: 1)
+    approximate = tc.private(epsilon=0.01, delta=1e-9)(lambda _: True)
     with child(children.computes, path, 2) as running, opened(path, 2) as session:
         assert running.hear() == "computes"
         with pytest.raises(tc.BudgetSpent):

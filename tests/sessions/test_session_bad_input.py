@@ -210,3 +210,17 @@ def test_numpy_numbers_are_numbers():
         None, BUDGET, np.float64(0.1), computation_delta=np.float32(1e-7), transcript=np.int64(4)
     ) as session:
         assert session.test(gives(True, epsilon=np.float64(0.1))).hit
+
+
+def test_a_pending_release_is_no_prior():
+    session = tc.Session([], tc.Budget(10.0, 1e-6), 0.1)
+    pending = session.release(tc.mechanisms.noisy_count(len, 0.1), when=lambda _: False)
+    with pytest.raises(tc.InvalidParameter, match="prior is .* this release is pending"):
+        session.ask_prior(tc.mechanisms.noisy_count(len, 0.1), pending)
+
+
+def test_a_test_wants_an_algorithm_that_answers_yes_or_no():
+    side = tc.mechanisms.between_thresholds(len, 1, 5, 0.1)
+    session = tc.Session([], tc.Budget(10.0, 1e-6), 0.1, meter="renyi")
+    with pytest.raises(tc.NotAllowed, match=r"does not answer yes or no: ask it with Between\(1, 5\)"):
+        session.test(side)

@@ -124,6 +124,9 @@ class Questions:
 
     def _test(self, algorithm: Algorithm) -> Question:
         own = check_algorithm(algorithm).default_target
+        if own is not None and not isinstance(own, NotPrior):
+            msg = f"{algorithm.name} does not answer yes or no: ask it with {words(own)}"
+            raise NotAllowed(msg)
         free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
         return replace(self._alone(algorithm, free), says_yes=True)
 

@@ -120,6 +120,8 @@ class Session:
             algorithm: what to run.
             prior: the expected outcome, or an earlier answer (of this dataset or an older one) that holds it.
         """
+        if isinstance(prior, Release) and not prior.released:
+            raise InvalidParameter("prior", prior, "an outcome that was published: this release is pending")
         expected = prior.outcome if isinstance(prior, Answer | Release) else prior
         return self._ask(self._questions.prior(algorithm, expected))
 
