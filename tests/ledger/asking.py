@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import targetcharge as tc
-from targetcharge.accounting.targets import Target
 from targetcharge.ledger import Answer
 from targetcharge.ledger.entries import Entry, Spent
+from targetcharge.mechanisms import Algorithm
 
 BUDGET = tc.Budget(1.0, 1e-6)
 QUERY = {1: 0.06, 2: 0.05, 6: 0.04, 15: 0.03, 45: 0.02, 229: 0.01}
@@ -42,11 +42,8 @@ def opened(path: Path | str, hits: int = 6, says: object = False, **more: object
     return tc.Session({"says": says}, BUDGET, QUERY[hits], ledger=path, **more)
 
 
-def opened_renyi(
-    path: Path | str, says: object = False, target: Target | None = None, **more: object
-) -> tc.Session:
-    targets = None if target is None else [target]
-    return tc.Session({"says": says}, BUDGET, 0.02, ledger=path, meter="renyi", targets=targets, **more)
+def opened_renyi(path: Path | str, says: object = False) -> tc.Session:
+    return tc.Session({"says": says}, BUDGET, 0.02, ledger=path, meter="renyi")
 
 
 def say(session: tc.Session, what: object) -> None:
@@ -74,3 +71,13 @@ def spent(session: tc.Session) -> list[Spent]:
 
 def hits(session: tc.Session) -> list[Answer]:
     return [answer for answer in session.transcript if answer.hit]
+
+
+def ask_until_refused(sessions: list[tc.Session], algorithm: Algorithm) -> int:
+    """Ask the sessions in turn; return how many answers they gave."""
+    for count in range(10_000):
+        try:
+            sessions[count % len(sessions)].test(algorithm)
+        except tc.BudgetSpent:
+            return count
+    raise AssertionError

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 import targetcharge as tc
-from ledger.asking import BUDGET, QUERY, approximate, broken, no, opened, say, told, yes
+from ledger.asking import approximate, broken, no, opened, say, told, yes
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.ledger.sqlite.store import Store
 from targetcharge.ledger.sqlite.witness import Witness
@@ -194,7 +194,7 @@ def finds_the_disk_full(pipe, path, when):
     runs = []
 
     @tc.private(epsilon=0.01, delta=1e-9 if when == "delta" else 0.0)
-    def counted(_):
+    def counted(data):
         runs.append(1)
         return data["says"]
 
@@ -203,12 +203,7 @@ def finds_the_disk_full(pipe, path, when):
     if when == "after a failure":
         with suppress(tc.ComputationFailed):
             session.test(broken)
-    if when == "failing":
-        say(session, None)
-    if when == "in draw":
-        undo = None
-    else:
-        undo = _fill_the_disk(path)
+    undo = None if when == "in draw" else _fill_the_disk(path)
 
     @tc.private(epsilon=0.01)
     def fills(_):
@@ -216,17 +211,11 @@ def finds_the_disk_full(pipe, path, when):
         undo = _fill_the_disk(path)
         raise ValueError
 
-    asked = {
-        "failing": lambda: session.ask(_unpublishable, tc.NotPrior(None)),
-        "in draw": lambda: session.test(fills),
-    }
-    pipe.send(_result(asked.get(when, lambda: session.test(counted))))
+    question = {"failing": _unpublishable, "in draw": fills}.get(when, counted)
+    pipe.send(_result(lambda: session.test(question)))
     pipe.send(len(runs))
     undo()
     pipe.send(_result(lambda: session.test(yes)))
-    if when == "closing":
-        _fill_the_disk(path)
-        pipe.send(_result(session.close))
 
 
 @tc.private(epsilon=0.01)
@@ -380,6 +369,3 @@ def interrupts(pipe, path, where, capacity, says):
         pipe.send((held, database.execute("SELECT sum(count) FROM tenants").fetchone()[0]))
     pipe.send(session.meter.hits)
     session.close()
-
-
-__all__ = ["BUDGET", "QUERY"]

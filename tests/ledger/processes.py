@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["__main__", "targetcharge"])
@@ -38,7 +38,8 @@ class Child:
             return messages
 
     def kill(self):
-        os.kill(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGKILL)
         self._process.join(30)
 
     def ends(self):

@@ -74,6 +74,13 @@ def test_different_outcomes_are_written_differently(first, second):
     assert (written[0] == written[1]) == same(first, second)
 
 
+def test_halves_of_a_character_stay_halves():
+    halves, whole = "\ud800\udc00", "\U00010000"
+    assert json.dumps(to_plain(halves)) != json.dumps(to_plain(whole))
+    for value in (halves, whole, "\udfff", ("a\ud800",)):
+        assert from_plain(json.loads(json.dumps(to_plain(value)))) == value
+
+
 @pytest.mark.parametrize("value", [-0.0, 5e-324, math.inf, -math.inf, 0.1, 1e308])
 def test_floats_are_kept_to_the_last_bit(value):
     found = from_plain(json.loads(json.dumps(to_plain(value))))

@@ -18,8 +18,8 @@ from targetcharge.numerics.rounding import grains_up
 KILLS = int(os.environ.get("TARGETCHARGE_KILLS", "200"))
 ROUND = 10
 
-# What is charged after a kill, as (hits in the transcript, hits abandoned): the reservation in the file is spent, and
-# a hit that was committed is charged although nobody saw it.
+# What is charged after a kill, as (hits in the transcript, hits abandoned): the reservation in the file is spent,
+# and a hit that was committed is charged although nobody saw it.
 NOTHING, HELD, BOTH = (0, 0), (0, 1), (1, 1)
 AFTER_A_KILL = {
     "after reserving": (HELD, HELD),

@@ -19,7 +19,7 @@ from ledger.asking import crash, say
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.numerics.rounding import grains_up
 
-MACHINES = int(os.environ.get("TARGETCHARGE_MACHINES", "60"))
+MACHINES = int(os.environ.get("TARGETCHARGE_MACHINES", "40"))
 
 BUDGET = tc.Budget(1.0, 2e-6)
 RESERVED_DELTA = 5e-9
@@ -61,7 +61,7 @@ class Model:
         return count <= self.left and (not delta or self.delta_runs < 5)
 
     def reserve(self, session, count, *, delta):
-        """Hold back what a call may cost: what is held already, or as much as needed, at the cost of the others."""
+        """Hold back what a call may cost: what is held already, or as much as needed, from the others too."""
         self.delta_runs += delta
         if count > self.left - sum(self.held[other] for other in SESSIONS if other != session) and (
             self.held[session] < count or delta

@@ -13,7 +13,7 @@ from targetcharge.ledger.sqlite import inspect, verify
 
 @pytest.fixture
 def path(tmp_path):
-    """A ledger with all kinds of entries: a miss, hits, a failure, δ, a pending release, an abandoned reservation."""
+    """A ledger with all kinds of entries: misses, hits, a failure, δ, a release, an abandoned reservation."""
     path = tmp_path / "ledger.db"
     session = tc.Session({"says": 7}, tc.Budget(1.0, 2e-6), 0.03, ledger=path, computation_delta=1e-6)
     session.test(no)
@@ -31,10 +31,10 @@ def path(tmp_path):
     return path
 
 
-def change(path, *statements):
+def change(path, *statements, values=()):
     database = sqlite3.connect(path)
     for statement in statements:
-        changed = database.execute(statement).rowcount
+        changed = database.execute(statement, values).rowcount
         assert changed, statement
     database.commit()
     database.close()
@@ -46,14 +46,14 @@ def test_a_ledger_that_nobody_changed_is_right(path):
 
 @pytest.mark.parametrize("number", range(1, 10))
 def test_an_entry_that_was_changed_is_named(path, number):
-    change(path, f"UPDATE entries SET body = replace(body, ':', ': ') WHERE number = {number}")
+    change(path, "UPDATE entries SET body = replace(body, ':', ': ') WHERE number = ?", values=[number])
     with pytest.raises(tc.LedgerError, match=f"entry {number} is not what was written"):
         verify(path)
 
 
 @pytest.mark.parametrize("number", range(1, 10))
 def test_an_entry_that_was_dropped_is_named(path, number):
-    change(path, f"DELETE FROM entries WHERE number = {number}")
+    change(path, "DELETE FROM entries WHERE number = ?", values=[number])
     last = "its state names entry 9 as the last, and the entries end at 8"
     with pytest.raises(tc.LedgerError, match=last if number == 9 else f"entry {number} is missing"):
         verify(path)
@@ -108,7 +108,7 @@ def test_any_column_of_an_entry_is_checked(path, statement):
 def test_totals_that_were_changed_are_found(path, part):
     sums = json.loads(_state(path, "sums"))
     sums[part] = 0 if part == "delta" else [0]
-    change(path, f"UPDATE state SET sums = '{json.dumps(sums)}'")
+    change(path, "UPDATE state SET sums = ?", values=[json.dumps(sums)])
     with pytest.raises(tc.LedgerError, match="its totals are not the sum of its entries"):
         verify(path)
 

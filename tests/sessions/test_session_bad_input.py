@@ -215,7 +215,7 @@ def test_numpy_numbers_are_numbers():
 def test_a_pending_release_is_no_prior():
     session = tc.Session([], tc.Budget(10.0, 1e-6), 0.1)
     pending = session.release(tc.mechanisms.noisy_count(len, 0.1), when=lambda _: False)
-    with pytest.raises(tc.InvalidParameter, match="prior is .* this release is pending"):
+    with pytest.raises(tc.InvalidParameter, match=r"prior is .* this release is pending"):
         session.ask_prior(tc.mechanisms.noisy_count(len, 0.1), pending)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Final, Literal, cast, final
 
@@ -114,6 +115,9 @@ _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
 _PLAIN_BITS: Final = 1024
 """Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
 
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of characters: in JSON two of them become one character, and the outcome another."""
+
 
 def text_of(entry: Entry) -> str:
     """Return an entry as canonical JSON."""
@@ -165,6 +169,8 @@ def to_plain(outcome: object) -> object:
             return {"bytes": outcome.hex()}
         case tuple():
             return [to_plain(member) for member in outcome]
+        case str() if not outcome.isascii() and _SURROGATES.search(outcome):
+            return {"text": outcome.encode("utf-8", "surrogatepass").hex()}
         case int() if outcome.bit_length() > _PLAIN_BITS:
             return {"int": hex(outcome)}
         case _:
@@ -182,6 +188,8 @@ def from_plain(plain: object) -> object:
             return float.fromhex(value)
         case {"bytes": str(value)}:
             return bytes.fromhex(value)
+        case {"text": str(value)}:
+            return bytes.fromhex(value).decode("utf-8", "surrogatepass")
         case {"int": str(value)}:
             return int(value, 16)
         case list():
