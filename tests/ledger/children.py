@@ -335,9 +335,7 @@ def forks_while_it_takes(pipe, path, kind):
 def interrupts(pipe, path, where, capacity, says):
     """Get Ctrl-C right after the COMMIT of a call, or of its failure; then go on."""
     session = opened(path, capacity, says)
-    if where == "of a smaller reservation":
-        session.select([_score(1), _score(2), _score(3)], k=3, threshold=9)
-    elif where != "of the first reservation":
+    if where != "of the first reservation":
         session.test(no)
     count = 0
     execute = Store.transaction
@@ -359,9 +357,8 @@ def interrupts(pipe, path, where, capacity, says):
         return Interrupting()
 
     Store.transaction = interrupted
-    question = {"of a failure": broken, "of a smaller reservation": approximate}.get(where, told)
     try:
-        pipe.send(session.test(question).hit)
+        pipe.send(session.test(broken if where == "of a failure" else told).hit)
     except KeyboardInterrupt:
         pipe.send("interrupted")
     held = session._ledger._held.count

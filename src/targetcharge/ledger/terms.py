@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.errors import LedgerError
+from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.entries import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _FORMAT: Final = "targetcharge ledger"
 _CHOSEN: Final = ("order", "capacities", "typical")
@@ -83,6 +84,16 @@ class Terms:
         except (KeyError, ValueError, TypeError):
             msg = "the ledger's header cannot be read: it was damaged or changed"
         raise LedgerError(msg)
+
+    def check(self, other: Terms, path: Path) -> None:
+        """Refuse to open a ledger that was made for these terms with others."""
+        differences = self.differences(other)
+        if differences:
+            sentence = (
+                f"the ledger {path} was made for other terms: {'; '.join(differences)}."
+                " Open it with the same ones, or start another ledger"
+            )
+            raise NotAllowed(sentence)
 
     def differences(self, other: Terms) -> list[str]:
         """Return, in words, how other declared terms differ from these."""

@@ -28,7 +28,7 @@ from targetcharge.accounting.renyi import (
     renyi_hits,
     total_of_budget,
 )
-from targetcharge.accounting.targets import Target
+from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
 
@@ -156,7 +156,12 @@ def exact_tariff(budget: Budget, query_epsilon: float, targets: Target | Iterabl
     if not members or not all(isinstance(member, Target) for member in members):
         raise InvalidParameter("targets", targets, "a target or several, such as (tc.NotPrior(False),)")
     kinds = [target.kind(target.check_epsilon(query_epsilon, "query_epsilon")) for target in members]
-    kind = reduce(operator.or_, kinds)
+    return _exact_tariff(budget, query_epsilon, reduce(operator.or_, kinds))
+
+
+@lru_cache(maxsize=64)
+def _exact_tariff(budget: Budget, query_epsilon: float, kind: Kind) -> ExactTariff:
+    """Return the exact tariff of a kind of session; cached, since a service or an audit opens many alike."""
     capacity = exact_hits(query_epsilon, budget, kind)
     if not capacity:
         raise too_small(budget, query_epsilon, lambda query: one_exact_hit(kind, query, budget.delta))
@@ -173,6 +178,15 @@ def one_exact_hit(kind: Kind, query_epsilon: float, delta: float) -> float:
 
 def renyi_tariff(budget: Budget, query_epsilon: float, target: Target, order: float | None = None) -> RenyiTariff:
     """Return the Rényi tariff at this order, or at the one that buys the most hits of this target and query ε."""
+    if not isinstance(target, Target):
+        raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
+    plain = NotPrior(prior=False) if isinstance(target, NotPrior) else target  # no price depends on the prior
+    return _renyi_tariff(budget, target.check_epsilon(query_epsilon, "query_epsilon"), plain, order)
+
+
+@lru_cache(maxsize=64)
+def _renyi_tariff(budget: Budget, query_epsilon: float, target: Target, order: float | None) -> RenyiTariff:
+    """Return the Rényi tariff; cached as the exact one is."""
     if not renyi_hits(target, query_epsilon, budget):
         raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
     if order is None:

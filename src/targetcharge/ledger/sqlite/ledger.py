@@ -7,33 +7,25 @@ A hit is one transaction: charge, published outcome, and what is held back for t
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from operator import ge
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import (
-    DeltaSpent,
-    Entry,
-    Restored,
-    Spent,
-    Sums,
-    canonical,
-    entry_of,
-)
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical, entry_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
-from targetcharge.ledger.sqlite.restored import distrust
-from targetcharge.ledger.sqlite.store import Held, State, Store, inode
+from targetcharge.ledger.sqlite.numbering import Block
+from targetcharge.ledger.sqlite.place import Place
+from targetcharge.ledger.sqlite.restored import check_named
+from targetcharge.ledger.sqlite.store import Held, State, Store
 from targetcharge.ledger.sqlite.tenancy import Neighbour, Tenancy
-from targetcharge.ledger.sqlite.witness import Testimony, Witness
 from targetcharge.ledger.terms import Terms
 from targetcharge.numerics.rounding import grains_up
 
@@ -43,9 +35,6 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.entries import Pending
-
-_BLOCK: Final = 1000
-"""Seqs taken at a time, and so the most misses that wait to be written."""
 
 
 @final
@@ -59,85 +48,65 @@ class SqliteLedger(Ledger):
             path: of the file.
             restored: the number and hash of the last entry ever published, if the file is a restored copy.
         """
-        path = self._path = path.resolve()  # as SQLite does: its log lies beside the file itself
         self._restored = restored
         self._lock = threading.RLock()
-        self._witness = Witness(path)
         self._meters: tuple[Meter, ...] = ()
         self._tenancy: Tenancy | None = None
         self._held = Held((), 0)
         self._reserved: Most | None = None
         self._misses: list[Answer] = []
-        self._seq = self._block_end = 0
+        self._block = Block()
         self._distrust = ""
         self._broken = self._closed = False
-        self._wal = 0
-        with self._translated():
-            _create_file(path, self._witness)
-            self._inode = inode(path)
-            self._store = Store(path)
+        self._place = Place(path)
+        with self._place.translated():
+            self._store = Store(self._place.path)
             self._new = self._store.empty()
 
     def terms(self) -> Terms | None:
         """Return what the file was made for; None if it is new."""
-        with self._translated():
+        with self._place.translated():
             return None if self._new else Terms.of(self._store.state().fields)
 
     def start(self, terms: Terms, meters: tuple[Meter, ...]) -> None:
         """Open for business, with the meters that belong to the terms."""
         self._meters = meters
-        with self._translated():
+        with self._place.translated():
             with self._store.transaction():
                 if self._store.empty():
                     self._create(terms)
             if self._new:
                 self._store.checkpoint()  # a copy of the file without its WAL must not look like a new ledger
-            self._agree(terms)
+            Terms.of(self._store.state().fields).check(terms, self._place.path)
             self._distrust = self._trust()
             if not self._distrust:
-                self._tenancy = Tenancy(self._path)
+                self._tenancy = Tenancy(self._place.path)
                 self._commit(lambda state: self._hold(state, self._nothing))
-                self._wal = inode(self._wal_path)
+                self._place.settle_in()
                 self._bury_the_dead()
             self._refresh()
 
     def _create(self, terms: Terms) -> None:
-        _refuse_to_start_anew(self._path, self._witness)
+        self._place.refuse_to_start_anew()
         header = canonical({**terms.plain(), "ledger": uuid.uuid4().hex})
         self._store.create(header, len(terms.capacities))
-        self._testify(self._store.state())
-
-    def _agree(self, terms: Terms) -> None:
-        differences = Terms.of(self._store.state().fields).differences(terms)
-        if differences:
-            sentence = (
-                f"the ledger {self._path} was made for other terms: {'; '.join(differences)}."
-                " Open it with the same ones, or start another ledger"
-            )
-            raise NotAllowed(sentence)
+        self._place.testify(self._store.state())
 
     def _trust(self) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        state = self._store.state()
-        named = self._restored
-        if named is not None and (named[0], named[1].lower()) != (state.number, state.head.hex()):
-            sentence = (
-                f"restored names entry {named[0]} with hash {named[1]}, and the ledger {self._path} ends at entry"
-                f" {state.number}, not there: if more was published than it holds, its budget is spent"
-            )
-            raise NotAllowed(sentence)
-        why = distrust(self._store, self._witness.read(), self._inode)
-        if why and named is not None:
+        if self._restored is not None:
+            check_named(self._place.path, self._store.state(), self._restored)
+        why = self._place.distrust(self._store)
+        if why and self._restored is not None:
             self._commit(lambda state: self._store.append(state, [Restored(state.number)]), testify=False)
-            self._witness.forget()
-            self._testify(self._store.state())
-            why = ""
+            self._place.testify(self._store.state(), anew=True)
+            return ""
         return why
 
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
-        with self._lock, self._translated():
+        with self._lock, self._place.translated():
             if not self._closed:
                 self._refresh()
         return self._meters
@@ -157,7 +126,7 @@ class SqliteLedger(Ledger):
                     self.forfeit("interrupted")
                 self._hold_back(tenancy, most)
             except (sqlite3.Error, OSError) as error:
-                raise self._failed(error) from None
+                raise self._place.failed(error) from None
             self._reserved = most
 
     def _hold_back(self, tenancy: Tenancy, most: Most) -> None:
@@ -173,15 +142,10 @@ class SqliteLedger(Ledger):
         if self._distrust:
             raise BudgetSpent(self._distrust, asked=1.0, left=0.0)
         if self._broken or self._tenancy is None:
-            msg = f"the ledger {self._path} is closed after an error: open a new session on it"
+            msg = f"the ledger {self._place.path} is closed after an error: open a new session on it"
             raise LedgerError(msg)
-        self._check_place()
+        self._place.check()
         return self._tenancy
-
-    def _check_place(self) -> None:
-        if inode(self._path) != self._inode or (self._wal and inode(self._wal_path) != self._wal):
-            msg = f"the ledger {self._path} was moved or replaced while it was open: no answer is given"
-            raise LedgerError(msg)
 
     @property
     def _nothing(self) -> Held:
@@ -192,11 +156,7 @@ class SqliteLedger(Ledger):
         if not tenancy.start():
             self._held = self._nothing
             tenancy.accept()  # after forgetting: an interrupt in between must not bring back what was taken
-        if (
-            all(map(ge, self._held.units, most.units))
-            and not most.delta
-            and self._block_end - self._seq > most.count + 1
-        ):
+        if all(map(ge, self._held.units, most.units)) and not most.delta and self._block.left > most.count:
             return True
         others = False
 
@@ -209,7 +169,7 @@ class SqliteLedger(Ledger):
             check(self._meters, most, held)
             if most.delta:
                 state = self._store.append(state, [DeltaSpent(grains_up(most.delta))])
-            return self._hold(state, Held(most.units, most.count), seqs=most.count + 2)
+            return self._hold(state, Held(most.units, most.count), seqs=most.count + 1)
 
         try:
             self._commit(top_up)
@@ -220,43 +180,36 @@ class SqliteLedger(Ledger):
         return True
 
     def _held_by_others(self) -> tuple[int, ...]:
-        own = self._tenancy.name if self._tenancy else ""
-        others = [held.units for name, held in self._store.tenants().items() if name != own]
-        return tuple(map(sum, zip(*others, strict=True))) if others else (0,) * len(self._meters)
+        others = [held.units for held in self._others().values()]
+        return tuple(map(sum, zip(*others, strict=True))) if others else self._nothing.units
 
     def _hold(self, state: State, held: Held, seqs: int = 0) -> State:
         """Write what this tenant holds back; take a block of seqs if too few are left."""
         if self._tenancy is not None:
             self._store.hold(self._tenancy.name, held)
-        if self._block_end - self._seq >= seqs:
-            return state
-        if self._block_end != state.next_seq:
-            self._seq = state.next_seq - 1
-        self._block_end = state.next_seq + max(_BLOCK, seqs)
-        return replace(state, next_seq=self._block_end)
+        return replace(state, next_seq=self._block.take(state.next_seq, seqs))
 
     def _take_back(self) -> None:
         """Bury dead tenants; wait for the others' running calls, then take what they hold back."""
         self._bury_the_dead()
-        own = self._tenancy.name if self._tenancy else ""
-        for name, held in self._store.tenants().items():
-            if name == own or not held:
-                continue
-            with Neighbour(self._path, name) as neighbour:
-                if not neighbour.wait():
-                    continue
-                with self._store.transaction():
-                    if self._store.tenants().get(name):
-                        neighbour.tell()  # before the commit: a tenant may hold less than it thinks, never more
-                        self._store.hold(name, self._nothing)
+        for name in self._others():
+            with Neighbour(self._place.path, name) as neighbour:
+                if neighbour.wait():
+                    with self._store.transaction():
+                        if self._store.tenants().get(name):
+                            neighbour.tell()  # before the commit: it may hold less than it thinks, never more
+                            self._store.hold(name, self._nothing)
+
+    def _others(self) -> dict[str, Held]:
+        tenants = self._store.tenants()
+        if self._tenancy is not None:
+            tenants.pop(self._tenancy.name, None)
+        return tenants
 
     def _bury_the_dead(self) -> None:
         """Spend what sessions held back that ended without closing."""
-        own = self._tenancy.name if self._tenancy else ""
-        for name in self._store.tenants():
-            if name == own:
-                continue
-            with Neighbour(self._path, name) as neighbour:
+        for name in self._others():
+            with Neighbour(self._place.path, name) as neighbour:
                 if neighbour.died():
                     self._commit(lambda state, name=name: self._bury(state, name))  # type: ignore[misc]
                     neighbour.remove()
@@ -268,8 +221,7 @@ class SqliteLedger(Ledger):
 
     def number(self) -> int:
         """Return the next seq of this session's block."""
-        self._seq += 1
-        return self._seq
+        return self._block.next()
 
     def settle(self, settlement: Settlement) -> None:
         """Make hits and pending outcomes durable; keep misses for later."""
@@ -337,8 +289,8 @@ class SqliteLedger(Ledger):
             ends_call: whether the running call needs its reservation no longer.
             testify: whether to tell the witness.
         """
-        self._check_place()
-        waiting, block, held = tuple(self._misses), (self._seq, self._block_end), self._held
+        self._place.check()
+        waiting, block, held = tuple(self._misses), self._block.copy(), self._held
         self._held = self._nothing
         before: State | None = None
         after: State | None = None
@@ -350,7 +302,7 @@ class SqliteLedger(Ledger):
                 after = changed
         except BaseException as error:
             if before is None or after is None or not self._happened(before, after):
-                self._seq, self._block_end = block
+                self._block = block
                 if after is None:
                     self._held = held
                 raise
@@ -374,20 +326,16 @@ class SqliteLedger(Ledger):
             self._held = self._store.tenants().get(self._tenancy.name, self._nothing)
         self._refresh(state)
         if testify:
-            self._testify(state)
-
-    def _testify(self, state: State) -> None:
-        testimony = Testimony(state.fields["ledger"], self._inode, state.number, state.head.hex())
-        self._witness.remember(testimony)
+            self._place.testify(state)
 
     def pending(self) -> list[Pending]:
         """Return what waits for a revision."""
-        with self._lock, self._translated():
+        with self._lock, self._place.translated():
             return self._store.pending()
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
-        with self._lock, self._translated():
+        with self._lock, self._place.translated():
             waiting = list(self._misses)
             if last is not None:
                 found = [] if last <= len(waiting) else self._store.last_answers(last - len(waiting))
@@ -399,14 +347,14 @@ class SqliteLedger(Ledger):
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
-        with self._lock, self._translated():
+        with self._lock, self._place.translated():
             number = self._store.state().number
         return self._entries(number)
 
     def _entries(self, last: int) -> Iterator[Entry]:
         rows = self._store.rows()
         while True:
-            with self._lock, self._translated():  # in no transaction: what is not durable yet must not be seen
+            with self._lock, self._place.translated():  # in no transaction: only what is durable may be seen
                 row = next(rows, None)
             if row is None or row[0] > last:
                 return
@@ -433,50 +381,16 @@ class SqliteLedger(Ledger):
 
     def _leave(self, state: State, tenant: str) -> State:
         self._store.remove_tenant(tenant)
-        return replace(state, next_seq=self._seq + 1) if state.next_seq == self._block_end else state
+        return replace(state, next_seq=self._block.give_back(state.next_seq))
 
     @contextmanager
     def _fatal(self) -> Iterator[None]:
         """After the data was touched: what cannot be written stays spent, and this access to the ledger ends."""
         try:
-            with self._translated():
+            with self._place.translated():
                 yield
         except LedgerError:
             self._broken = True
             if self._tenancy is not None:
                 self._tenancy.close_files()  # to the others this tenant is dead, and what it holds is spent
             raise
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Turn the database's and the file system's errors into ours."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._failed(error) from None
-
-    def _failed(self, error: Exception) -> LedgerError:
-        return LedgerError(f"the ledger {self._path} cannot be read or written ({error}): no answer is given")
-
-    @property
-    def _wal_path(self) -> Path:
-        return self._path.with_name(self._path.name + "-wal")
-
-
-def _create_file(path: Path, witness: Witness) -> None:
-    """Make an empty file that only its owner can read, unless there is one."""
-    if not (path.exists() and path.stat().st_size):
-        _refuse_to_start_anew(path, witness)
-        with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _refuse_to_start_anew(path: Path, witness: Witness) -> None:
-    known = witness.read()
-    if witness.exists() and (known is None or known.number > 0):
-        sentence = (
-            f"the ledger {path} is gone or empty, and {witness.path.name} remembers"
-            f" {known.number if known else 'its'} entries: restore it; or remove {witness.path.name} if its"
-            " budget may start anew"
-        )
-        raise LedgerError(sentence)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from targetcharge.errors import NotAllowed
+
 if TYPE_CHECKING:
-    from targetcharge.ledger.sqlite.store import Store
+    from pathlib import Path
+
+    from targetcharge.ledger.sqlite.store import State, Store
     from targetcharge.ledger.sqlite.witness import Testimony
 
 
@@ -29,3 +33,14 @@ def distrust(store: Store, testimony: Testimony | None, inode: int) -> str:
         " If its owner knows the number and hash of the last entry ever published, and this ledger ends there,"
         " restored=(number, hash) opens it as it is"
     )
+
+
+def check_named(path: Path, state: State, named: tuple[int, str]) -> None:
+    """Refuse an owner's word that names another last entry than the ledger's."""
+    number, head = named
+    if (number, head.lower()) != (state.number, state.head.hex()):
+        sentence = (
+            f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry {state.number},"
+            " not there: if more was published than it holds, its budget is spent"
+        )
+        raise NotAllowed(sentence)

@@ -74,6 +74,9 @@ class Witness:
             newer = known and known["ledger"] == testimony.ledger and known["inode"] == testimony.inode
             if not (newer and known["number"] >= testimony.number):
                 os.pwrite(file, json.dumps(asdict(testimony)).encode("ascii").ljust(_SIZE), 0)
+            if known is None:
+                os.fsync(file)
+                sync_folder(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -84,3 +87,12 @@ class Witness:
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
             os.close(file)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the name of a new file as durable as its contents."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
