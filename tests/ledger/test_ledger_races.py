@@ -1,5 +1,6 @@
 """Several processes, sessions and threads on one ledger."""
 
+import fcntl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -301,3 +302,31 @@ def test_what_is_not_covered_anyway_is_refused_without_waiting(tmp_path):
             session.test(approximate)
         running.tell(True)
         assert running.hear() is True
+
+
+def test_a_process_that_lost_one_lock_of_two_is_not_idle(tmp_path):
+    """What the kernel may show of a process that was killed in a call: its run lock free, its alive lock not yet."""
+    path, computing, done = tmp_path / "ledger.db", threading.Event(), threading.Event()
+
+    @tc.private(epsilon=0.01)
+    def slow(_):
+        computing.set()
+        return not done.wait(20)
+
+    def ask():
+        with pytest.raises(tc.BudgetSpent):
+            second.test(yes)
+        return second.meter.hits
+
+    with opened(path, 1) as first, opened(path, 1) as second, ThreadPoolExecutor() as pool:
+        dying = pool.submit(first.test, slow)
+        assert computing.wait(20)
+        tenancy = first._ledger._tenancy
+        fcntl.flock(tenancy._run, fcntl.LOCK_UN)
+        waiting = pool.submit(ask)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        tenancy.close_files()
+        assert waiting.result(20) == 1
+        done.set()
+        assert not dying.result(20).hit

@@ -91,8 +91,12 @@ class Ledger(ABC):
         """Spend the whole reservation of a call that broke."""
 
     @abstractmethod
-    def pending(self) -> list[Pending]:
-        """Return the outcomes that wait for a revision, oldest first. Private to the curator."""
+    def pending(self) -> list[int]:
+        """Return the seqs of the releases that wait for a revision, oldest first."""
+
+    @abstractmethod
+    def kept(self, release: int) -> Pending | None:
+        """Return the outcome of a release that waits for a revision, if it does. Private to the curator."""
 
     @abstractmethod
     def answers(self, last: int | None = None) -> Iterator[Answer]:

@@ -86,9 +86,13 @@ class MemoryLedger(Ledger):
         self._sums = self._sums.plus(entry)
         load(self._meters, self._sums)
 
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[int]:
+        """Return which releases wait for a revision."""
+        return list(self._pending)
+
+    def kept(self, release: int) -> Pending | None:
         """Return what waits for a revision."""
-        return list(self._pending.values())
+        return self._pending.get(release)
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield the answers that are remembered."""

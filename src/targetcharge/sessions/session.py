@@ -198,17 +198,13 @@ class Session:
             return self._released(self._publish(asked.most, kept.algorithm, compute))
 
     def _kept(self, seq: int) -> Pending:
-        for kept in self._waiting():
-            if kept.release == seq:
-                return kept
-        msg = f"no release {seq} is pending: it was published, or never made on this ledger"
-        raise NotAllowed(msg)
-
-    def _waiting(self) -> list[Pending]:
-        """Return what is pending; whatever goes wrong on the way shows none of it."""
-        found = attempt(self._ledger.pending, public=(LedgerError,))
+        """Return a pending outcome; whatever goes wrong on the way shows nothing of it."""
+        found = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
         if isinstance(found, Failure):
             raise found.error()
+        if found is None:
+            msg = f"no release {seq} is pending: it was published, or never made on this ledger"
+            raise NotAllowed(msg)
         return found
 
     def _released(self, answer: Answer) -> Release:
@@ -219,7 +215,7 @@ class Session:
         """Return the releases that wait for a revision, also those from before a restart."""
         with self._turn.wait():
             self._turn.begin()
-            found = [kept.release for kept in self._waiting()]
+            found = self._ledger.pending()
         return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in found)
 
     def select(

@@ -328,18 +328,22 @@ class SqliteLedger(Ledger):
         if testify:
             self._place.testify(state)
 
-    def pending(self) -> list[Pending]:
-        """Return what waits for a revision."""
+    def pending(self) -> list[int]:
+        """Return which releases wait for a revision."""
         with self._lock, self._place.translated():
             return self._store.pending()
+
+    def kept(self, release: int) -> Pending | None:
+        """Return what waits for a revision."""
+        with self._lock, self._place.translated():
+            return self._store.kept(release)
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock, self._place.translated():
             waiting = list(self._misses)
             if last is not None:
-                found = [] if last <= len(waiting) else self._store.last_answers(last - len(waiting))
-                written = [entry for entry in found if isinstance(entry, Answer)]
+                written = self._store.last_answers(max(0, last - len(waiting)))
                 return iter((written + waiting)[-last:] if last else [])
             number = self._store.state().number  # what comes later may hold what waits now
         stored = (entry for entry in self._entries(number) if isinstance(entry, Answer))

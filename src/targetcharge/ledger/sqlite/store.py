@@ -253,11 +253,12 @@ class Store:
                 return
             last = page[-1][0]
 
-    def last_answers(self, count: int) -> list[Entry]:
+    def last_answers(self, count: int) -> list[Answer]:
         """Return the last answers, oldest first."""
         sql = "SELECT body FROM entries WHERE seq IS NOT NULL ORDER BY number DESC LIMIT ?"
         rows = self._connection.execute(sql, (count,)).fetchall()
-        return [entry_of(body) for (body,) in reversed(rows)]
+        entries = (entry_of(body) for (body,) in reversed(rows))
+        return [entry for entry in entries if isinstance(entry, Answer)]
 
     def last_entries(self, count: int) -> list[Entry]:
         """Return the last entries, oldest first."""
@@ -279,10 +280,15 @@ class Store:
         """Forget a tenant."""
         self._connection.execute("DELETE FROM tenants WHERE name = ?", (tenant,))
 
-    def pending(self) -> list[Pending]:
-        """Return the outcomes that wait for a revision, oldest first."""
-        rows = self._connection.execute("SELECT body FROM pending ORDER BY release").fetchall()
-        return [Pending.of(body) for (body,) in rows]
+    def pending(self) -> list[int]:
+        """Return the releases that wait for a revision, oldest first."""
+        rows = self._connection.execute("SELECT release FROM pending ORDER BY release").fetchall()
+        return [release for (release,) in rows]
+
+    def kept(self, release: int) -> Pending | None:
+        """Return the outcome that waits for a revision."""
+        row = self._connection.execute("SELECT body FROM pending WHERE release = ?", (release,)).fetchone()
+        return Pending.of(row[0]) if row else None
 
     def add_pending(self, pending: Pending) -> None:
         """Keep an outcome for later."""
