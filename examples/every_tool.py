@@ -8,6 +8,7 @@ Rényi meter that mixes kinds of question, and one with alternative targets.
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -209,7 +210,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     ledger = folder / "demo.db"
     for old in folder.glob("demo.db*"):
-        old.unlink()
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
     data = Patients.made_up()
     session, tally = exact_session(data, ledger)
     show_answers([tally, renyi_session(data), alternatives_session(data)])

@@ -1,7 +1,7 @@
 """Every error the package raises on purpose.
 
     TargetChargeError
-    ├── InvalidParameter      the caller's slip; no data was touched
+    ├── InvalidParameter      the caller's slip; no data was touched (a stopping rule's: it says what is charged)
     │   └── TooLarge          the numbers are legal but the computation would not fit
     ├── Refused               legal, and declined before any data was touched
     │   ├── BudgetSpent       the budget does not cover it
@@ -18,6 +18,10 @@ targetcharge.errors.InvalidParameter: epsilon is -1.0; it must be finite and abo
 """
 
 from __future__ import annotations
+
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
 
 
 class TargetChargeError(Exception):
@@ -41,12 +45,29 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         super().__init__(f"{name} is {shown(value)}; it must be {expected}")
 
 
+_MOST_SHOWN = 100
+_PLAIN = (int, float, complex, str, bytes, type(None), Fraction, Enum, PurePath, type)
+
+
 def shown(value: object) -> str:
-    """Return a value as its repr, or its type where it has none (an integer of 5,000 digits)."""
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - whatever a caller's object does, the error is about the parameter
-        return f"<{type(value).__name__}>"
+    """Return a value for an error's text: short plain values and our own objects; of anything else only the type.
+
+    A caller who mixes up parameters must not find the data in a log.
+    """
+    if _ours(value) or isinstance(value, _PLAIN) or callable(value):
+        try:
+            text = repr(value)
+        except Exception:  # noqa: BLE001 - an integer of 5,000 digits, say; the error is about the parameter
+            return f"<{type(value).__name__}>"
+        return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+    return f"<{type(value).__name__}>"
+
+
+def _ours(value: object) -> bool:
+    """Return whether a value is made by this package, or a collection of nothing else."""
+    if isinstance(value, tuple | list | set | frozenset | dict):
+        return all(_ours(member) for member in value)
+    return type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 class TooLarge(InvalidParameter):

@@ -43,6 +43,7 @@ BOUNDARY: Final = Mark.BOUNDARY
 
 PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
 
+_DEEPEST: Final = 50
 _AS_THEY_ARE: Final = frozenset({type(None), bool, int, str, bytes, Side, Mark})
 
 
@@ -50,8 +51,8 @@ class UnpublishableError(Exception):
     """The value has no canonical form. Internal: it carries no text, since the value may come from the data."""
 
 
-def publishable(value: object) -> object:
-    """Return the canonical plain form of an outcome.
+def publishable(value: object, depth: int = 0) -> object:
+    """Return the canonical plain form of an outcome; tuples are nested at most 50 deep.
 
     Raises:
         UnpublishableError: if it has none.
@@ -65,7 +66,9 @@ def publishable(value: object) -> object:
             raise UnpublishableError
         return number + 0.0
     if isinstance(value, tuple | list):
-        return tuple(publishable(member) for member in value)
+        if depth >= _DEEPEST:
+            raise UnpublishableError
+        return tuple([publishable(member, depth + 1) for member in value])
     return _plain(value)
 
 

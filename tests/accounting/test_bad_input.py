@@ -8,6 +8,7 @@ import pytest
 
 import targetcharge as tc
 from targetcharge import accounting as ac
+from targetcharge.errors import shown
 
 PLAIN = tc.NotPrior(False)
 
@@ -54,7 +55,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("function", "good", "name", "value"), CASES, ids=[f"{c[0].__name__}-{c[2]}-{c[3]!r}" for c in CASES]
+    ("function", "good", "name", "value"), CASES, ids=[f"{c[0].__name__}-{c[2]}-{shown(c[3])}" for c in CASES]
 )
 def test_refused_by_name_and_value(function, good, name, value):
     function(**good)
@@ -63,7 +64,7 @@ def test_refused_by_name_and_value(function, good, name, value):
     error = refusal.value
     assert error.name.endswith(name)
     assert error.value is value or error.value == value
-    assert str(error) == f"{error.name} is {value!r}; it must be {error.expected}"
+    assert str(error) == f"{error.name} is {shown(value)}; it must be {error.expected}"
 
 
 @pytest.mark.parametrize("value", BAD_DELTA)

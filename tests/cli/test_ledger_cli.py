@@ -13,7 +13,9 @@ BUDGET = tc.Budget(3.0, 1e-6)
 @pytest.fixture
 def ledger(tmp_path):
     path = tmp_path / "visits.db"
-    yes, no = (tc.private(0.1, name=name)(lambda _, value=value: value) for name, value in (("yes", True), ("no", False)))
+    yes, no = (
+        tc.private(0.1, name=name)(lambda _, value=value: value) for name, value in (("yes", True), ("no", False))
+    )
     secret = tc.private(0.1, delta=1e-9, name="secret")(lambda _: 424242)
     with tc.Session([], BUDGET, 0.1, ledger=path, computation_delta=1e-7) as session:
         session.test(yes)
@@ -28,7 +30,15 @@ def run(*arguments):
 
 def test_show_prints_budget_hits_and_the_last_entries(ledger):
     shown = run("show", ledger).output
-    for words in ("(3, 1e-06)", "exact, query ε 0.1", "hits used", "yes, NotPrior(False)", "True", "free", "secret, release"):
+    for words in (
+        "(3, 1e-06)",
+        "exact, query ε 0.1",
+        "hits used",
+        "yes, NotPrior(False)",
+        "True",
+        "free",
+        "secret, release",
+    ):
         assert words in shown
     state = json.loads(run("show", ledger, "--json", "--last", "2").output)
     assert (state["hits"], state["hits_left"], state["pending"]) == ([1], 6, 1)
@@ -71,3 +81,10 @@ def test_what_is_no_ledger_is_named(command, tmp_path):
         found = run(command, path)
         assert isinstance(found.exception, tc.LedgerError)
         assert str(path) in str(found.exception)
+
+
+def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):
+    path = tmp_path / "huge.db"
+    with tc.Session([], BUDGET, 0.1, ledger=path) as session:
+        session.ask(tc.private(0.1)(lambda _: 10**5000), tc.NotPrior(0))
+    assert '{"int": "0x' in run("show", path).output

@@ -227,8 +227,9 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 def test_a_folder_is_not_a_ledger(tmp_path):
-    with pytest.raises(tc.LedgerError):
+    with pytest.raises(tc.InvalidParameter, match="this is a folder"):
         opened(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_database_is_left_alone(tmp_path):

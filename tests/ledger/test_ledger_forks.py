@@ -11,7 +11,7 @@ import pytest
 
 import targetcharge as tc
 from ledger import children
-from ledger.asking import hits, no, opened, spent, yes
+from ledger.asking import crash, hits, no, opened, spent, yes
 from ledger.processes import child
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.ledger.sqlite.store import Store
@@ -118,6 +118,27 @@ def test_a_second_interrupt_does_not_lose_the_charge_of_the_first(path, monkeypa
         monkeypatch.setattr(session._ledger, "_commit", commit)
         assert not session.test(no).hit
         assert (session.meter.hits, [entry.why for entry in spent(session)]) == (1, ["failed"])
+
+
+def test_what_an_interrupted_call_has_yet_to_pay_with_is_not_taken(path, monkeypatch):
+    """Interrupted twice, and then killed: the reservation is spent, also where another session wants it."""
+
+    @tc.private(epsilon=0.01)
+    def interrupted(_):
+        monkeypatch.setattr(session._ledger, "_commit", _raises)
+        raise KeyboardInterrupt
+
+    session = opened(path, 1)
+    with pytest.raises(KeyboardInterrupt):
+        session.test(interrupted)
+    with opened(path, 1) as other, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(other.test, yes)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        crash(session)
+        with pytest.raises(tc.BudgetSpent):
+            waiting.result(10)
+        assert [entry.why for entry in spent(other)] == ["abandoned"]
 
 
 @pytest.fixture

@@ -71,12 +71,12 @@ class Model:
         if self.held[session] < count or delta:
             self.held[session] = count
 
-    def settle(self, session, count, charged, *, written):
-        """Charge; what is held back for the next call is what this one asked for, if that is left."""
+    def settle(self, session, charged, *, written):
+        """Charge; one hit is held back for the next call, if it is left."""
         self.hits += charged
         if written:
             others = sum(self.held[other] for other in SESSIONS if other != session)
-            self.held[session] = count if count <= self.left - others else 0
+            self.held[session] = int(self.left > others)
 
     def forfeit(self, session, count):
         self.hits += count
@@ -144,7 +144,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if answer is not None:
             assert (answer.outcome, answer.hit) == (says, says)
             self.saw(session, answer)
-            self.model.settle(session, 1, int(says), written=says)
+            self.model.settle(session, int(says), written=says)
 
     @rule(session=sessions, outcome=st.integers(0, 9), hit=st.booleans())
     def release(self, session, outcome, hit):
@@ -153,7 +153,7 @@ class LedgerMachine(RuleBasedStateMachine):
         done = self.call(session, 1, lambda: used.release(QUESTIONS[False], when=lambda _: hit))
         if done is not None:
             assert (done.released, done.outcome) == (hit, outcome if hit else None)
-            self.model.settle(session, 1, int(hit), written=True)
+            self.model.settle(session, int(hit), written=True)
             if not hit:
                 self.model.pending[done.seq] = outcome
 
@@ -167,7 +167,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if done is not None:
             expected = self.model.pending.pop(seq) if hit else None
             assert (done.released, done.outcome) == (hit, expected)
-            self.model.settle(session, 1, int(hit), written=hit)
+            self.model.settle(session, int(hit), written=hit)
 
     @rule(session=sessions, k=st.integers(1, 3), reaching=st.integers(0, 3))
     def select(self, session, k, reaching):
@@ -179,7 +179,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert [answer.outcome for answer in found] == [2, 1, 0][: min(k, reaching)]
             for answer in found:
                 self.saw(session, answer)
-            self.model.settle(session, k, len(found), written=bool(found))
+            self.model.settle(session, len(found), written=bool(found))
 
     @rule(session=sessions)
     def close(self, session):
@@ -219,7 +219,7 @@ class LedgerMachine(RuleBasedStateMachine):
         say(used, True)
         while self.model.left:
             assert self.call(0, 1, lambda: used.ask(QUESTIONS[False], tc.NotPrior(False))).hit
-            self.model.settle(0, 1, 1, written=True)
+            self.model.settle(0, 1, written=True)
         for session in SESSIONS:
             with pytest.raises(tc.BudgetSpent):
                 self.using(session).test(QUESTIONS[False])

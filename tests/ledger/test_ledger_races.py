@@ -305,7 +305,7 @@ def test_what_is_not_covered_anyway_is_refused_without_waiting(tmp_path):
 
 
 def test_a_process_that_lost_one_lock_of_two_is_not_idle(tmp_path):
-    """What the kernel may show of a process that was killed in a call: its run lock free, its alive lock not yet."""
+    """As the kernel may show a process that was killed in a call: its run lock free, its alive lock not yet."""
     path, computing, done = tmp_path / "ledger.db", threading.Event(), threading.Event()
 
     @tc.private(epsilon=0.01)

@@ -75,15 +75,17 @@ def test_a_backup_of_a_new_ledger_restored_in_place_is_spent(tmp_path):
         session.test(no)
 
 
-def test_a_backup_that_was_used_on_is_told_from_the_original(tmp_path):
-    """Restored, vouched for and used elsewhere, then put back: as long as the original, with another history."""
+def test_a_backup_that_was_used_on_is_told_from_the_original(tmp_path, monkeypatch):
+    """Restored, vouched for and used on another machine, then put back: as long, with another history."""
     path, other = tmp_path / "ledger.db", tmp_path / "other.db"
     last = used(path)
     shutil.copy(path, other)
     used(path)
-    with opened(other, restored=last) as session:
-        session.test(yes)
-        session.test(yes)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+        with opened(other, restored=last) as session:
+            session.test(yes)
+            session.test(yes)
     shutil.copyfile(other, path)
     assert_spent(path, "its entry 4 is not the one that was published")
 
@@ -96,7 +98,38 @@ def test_a_backup_restored_as_another_file_is_spent_also_with_its_witness(tmp_pa
     used(path)
     backup.replace(path)
     witness(backup).replace(witness(path))
-    assert_spent(path, "it is not the file that was written to")
+    assert_spent(path, "it ends at entry 2 and entry 4 was published")
+
+
+def test_a_backup_restored_as_another_file_is_spent_also_on_another_machine(tmp_path, monkeypatch):
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    used(path)
+    shutil.copy(path, backup)
+    shutil.copy(witness(path), witness(backup))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert_spent(backup, "it is not the file that was written to")
+
+
+def test_a_folder_restored_in_place_with_its_witness_is_spent(tmp_path):
+    folder, backup = tmp_path / "ledgers", tmp_path / "backup"
+    folder.mkdir()
+    path = folder / "ledger.db"
+    last = used(path)
+    shutil.copytree(folder, backup)
+    used(path)
+    for file in backup.iterdir():
+        shutil.copyfile(file, folder / file.name)  # the same inodes, and a witness that knows no better
+    assert_spent(path, "it ends at entry 2 and entry 4 was published")
+    with pytest.raises(tc.NotAllowed, match="cannot be opened as complete: it ends at entry 2 and entry 4 was"):
+        opened(path, restored=last)
+
+
+def test_a_home_that_cannot_be_written_to_is_no_obstacle(tmp_path, monkeypatch):
+    (tmp_path / "home").write_text("a file, no folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    used(tmp_path / "ledger.db")
+    with opened(tmp_path / "ledger.db") as session:
+        assert session.meter.hits_left > 0
 
 
 def test_a_ledger_without_its_witness_is_spent(tmp_path):

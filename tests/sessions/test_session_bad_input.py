@@ -9,6 +9,7 @@ import pytest
 
 import targetcharge as tc
 from sessions.scripted import EPSILON, gives, opened
+from targetcharge.errors import shown
 from targetcharge.sessions import gap
 
 BUDGET = tc.Budget(9.0, 1e-6)
@@ -23,19 +24,12 @@ OPENING = [
     *(("computation_delta", value) for value in (math.nan, math.inf, -1e-9, 1.0, 1e-6, 2e-6, "x", None)),
     *(("budget", value) for value in (None, 1.0, (1.0, 1e-6), "1.0")),
     *(("meter", value) for value in ("foo", None, 5, "Exact")),
-    *(("ledger", value) for value in (5, "", None, "postgresql://x", b"l.db")),
+    *(("ledger", value) for value in (5, "", None, "postgresql://…", b"l.db")),
     *(("transcript", value) for value in (0, -1, 1.5, "3", True)),
     *(("restored", value) for value in ((1, "ab"), "garbage", 5)),
     *(("alternatives", value) for value in ([PRIOR], [], PRIOR, 5, "ab", {PRIOR})),
     *(("targets", value) for value in ([], 5, "x")),
 ]
-
-
-def shown(value):
-    try:
-        return repr(value)
-    except ValueError:
-        return f"<{type(value).__name__}>"
 
 
 @pytest.mark.parametrize(("name", "value"), OPENING, ids=lambda each: str(each)[:20])
@@ -158,7 +152,7 @@ def test_calls(name, value, call):
     with pytest.raises(tc.InvalidParameter) as caught:
         call(session, value)
     assert caught.value.name == name
-    assert f"{name} is {value!r}; it must be " in str(caught.value)
+    assert f"{name} is {shown(value)}; it must be " in str(caught.value)
     assert session.meter.hits == 0
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import targetcharge as tc
-from sessions.explorer import explore, hockey_stick
-from sessions.games import PLAIN, WITH_TWICE, Wanderer, climber, response
+from sessions.games import PLAIN, WITH_TWICE, Wanderer, climber
 from targetcharge.accounting import exact_delta, exact_epsilon
+from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger
 from targetcharge.sessions.questions import Question
 
@@ -83,7 +83,7 @@ def test_a_selection_of_one_comes_close_to_the_claim():
     def game(player):
         pairs = [response(1.0, *((0, levels - i) if i % 2 == 0 else (levels - i, 0))) for i in range(levels)]
         candidates = [player.algorithm(pair, 1.0) for pair in pairs]
-        player.ask(lambda: player.session.select(candidates))
+        player.select(candidates)
 
     told = hockey_stick(explore(opener(1.0, 1), game), [0.0])[0]
     assert 0.97 * exact_delta(1.0, 1, 0.0) < told <= exact_delta(1.0, 1, 0.0)
@@ -98,13 +98,13 @@ def test_revisions_of_one_release_tell_no_more_than_one_hit():
     pair = {0: (0.5, 0.2), 1: (0.3, 0.3), 2: (0.2, 0.5)}
 
     def game(player):
-        player.release(player.algorithm(pair, 1.0), pair, set())
+        player.release(player.algorithm(pair, 1.0), frozenset())
         for outcome in (2, 0, 1):
             if player.pending:
-                player.revise(0, {outcome})
+                player.revise(0, frozenset({outcome}))
 
     views = explore(opener(1.0, 1), game)
-    assert sorted(views.values()) == [pytest.approx(pair[y]) for y in (2, 1, 0)]
+    assert sorted(views.seen.values()) == [pytest.approx(pair[y]) for y in (2, 1, 0)]
     assert hockey_stick(views, [0.0])[0] <= exact_delta(1.0, 1, 0.0)
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import targetcharge as tc
-from sessions.explorer import explore, hockey_stick, moment
-from sessions.games import ALL, Wanderer, response
+from sessions.games import ALL, Wanderer
 from targetcharge.accounting import exact_delta, exact_epsilon, renyi_epsilon
+from targetcharge.audit.exact import explore, hockey_stick, moment, response
+from targetcharge.audit.exact import leaky as leaking
 from targetcharge.numerics.rounding import from_grains
 
 GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
@@ -46,8 +47,7 @@ def test_a_test_repeated_until_it_hits_attains_the_price():
     def game(player):
         pair = response(0.3, False, True)
         for _ in range(80):
-            algorithm = player.algorithm(pair, 0.3)
-            player.ask(lambda: player.session.test(algorithm))  # noqa: B023
+            player.test(player.algorithm(pair, 0.3))
 
     opened = renyi_opener(0.3, 1)
     meter = opened().meter
@@ -58,8 +58,7 @@ def test_a_test_repeated_until_it_hits_attains_the_price():
 
 def leaky(epsilon, delta):
     """Return a pair that gives the dataset away with probability δ, and is randomised response otherwise."""
-    parts = {y: ((1 - delta) * p, (1 - delta) * q) for y, (p, q) in response(epsilon, False, True).items()}
-    return {**parts, "first": (delta, 0.0), "second": (0.0, delta)}
+    return leaking(response(epsilon, False, True), delta, "first", "second")
 
 
 @pytest.mark.parametrize("tool", ["ask_prior", "release", "select", "twice"])
@@ -76,11 +75,11 @@ def test_computations_with_a_delta_tell_no_more_than_the_budget_and_stop_when_it
         for _ in range(runs + 1):
             match tool:
                 case "ask_prior":
-                    player.ask(lambda: player.session.ask_prior(algorithm, False))
+                    player.ask_prior(algorithm, False)
                 case "release":
-                    release = player.ask(lambda: player.session.release(algorithm, {"first", "second"}))
+                    release = player.release(algorithm, frozenset({"first", "second"}))
                     if release and not release.released:
-                        player.ask(lambda: release.revise({True}))  # noqa: B023
+                        player.revise(len(player.pending) - 1, frozenset({True}))
                 case "select":
                     plain = player.algorithm(response(1.0, 1.0, 0.0), 1.0)
                     numeric = player.algorithm(
@@ -91,10 +90,10 @@ def test_computations_with_a_delta_tell_no_more_than_the_budget_and_stop_when_it
                         1.0,
                         delta=each,
                     )
-                    player.ask(lambda: player.session.select([numeric, plain, numeric], threshold=1))  # noqa: B023
+                    player.select([numeric, plain, numeric], threshold=1)
                 case "twice":
-                    player.ask(lambda: player.session.ask(tc.twice(algorithm)))
-        outcomes.append(player.view[-2])
+                    player.ask(player.twice(leaky(1.0, each), 1.0, each))
+        outcomes.append(player.view[-1])
 
     views = explore(opened, game)
     told = hockey_stick(views, [budget.epsilon])[0]
@@ -114,8 +113,7 @@ def test_alternatives_tell_no_more_than_twice_the_claim_of_one_of_their_meters(a
     def game(player):
         for _ in range(9):
             pair = response(epsilon, *((0, 1) if player.loss < aim - 1e-9 else (1, 0)))
-            algorithm = player.algorithm(pair, epsilon)
-            player.ask(lambda: player.session.ask(algorithm), lambda seen: {0: pair[seen.outcome]})  # noqa: B023
+            player.ask(player.algorithm(pair, epsilon))
 
     views = explore(opened, game)
     grid = epsilon * np.arange(5)
@@ -134,8 +132,7 @@ def test_renyi_alternatives_have_a_moment_within_their_shared_capacity():
 
     def game(player):
         for _ in range(8):
-            algorithm = player.algorithm(response(0.3, 0, 1), 0.3)
-            player.ask(lambda: player.session.ask(algorithm))  # noqa: B023
+            player.ask(player.algorithm(response(0.3, 0, 1), 0.3))
 
     views = explore(opened, game)
     most = from_grains(meters[0].tariff.capacity) + math.log(2)

@@ -126,5 +126,5 @@ def test_a_closed_file_cannot_be_read_and_says_so(tmp_path):
     session.test(gives(True))
     transcript = session.transcript
     session.close()
-    with pytest.raises(tc.LedgerError):
+    with pytest.raises(tc.NotAllowed, match="this session is closed"):
         list(transcript)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from targetcharge.ledger import Answer
-from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
+from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of, to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Entry
 
 app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
+
+_MOST_SHOWN = 60
 
 File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 
@@ -86,13 +88,22 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case Answer():
             received = datetime.fromtimestamp(entry.received, UTC).strftime("%Y-%m-%d %H:%M:%S")
             price = f"{entry.price:.4g}" if entry.hit else "free"
-            return received, f"{entry.algorithm}, {entry.target}", repr(entry.outcome), price
+            return received, f"{entry.algorithm}, {entry.target}", _outcome(entry.outcome), price
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):
             return "", "a computation's δ", "", f"{from_grains(grains):g}"
         case Restored(number):
             return "", f"the owner vouched for a copy that ends at entry {number}", "", ""
+
+
+def _outcome(outcome: object) -> str:
+    """Return a published outcome, cut to a line; in hexadecimal if Python refuses to write it in decimal."""
+    try:
+        text = repr(outcome)
+    except ValueError:
+        text = json.dumps(to_plain(outcome))
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
 
 
 def _plain(found: Inspection) -> dict[str, object]:

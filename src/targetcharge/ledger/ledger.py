@@ -91,6 +91,10 @@ class Ledger(ABC):
         """Spend the whole reservation of a call that broke."""
 
     @abstractmethod
+    def rest(self) -> None:
+        """End a call, however it ended: others that wait for it may go on."""
+
+    @abstractmethod
     def pending(self) -> list[int]:
         """Return the seqs of the releases that wait for a revision, oldest first."""
 
@@ -107,5 +111,9 @@ class Ledger(ABC):
         """Yield all entries."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Release what is held back and not in use, and close. A ledger that is not closed spends it."""
+    def close(self, patience: float | None = None) -> None:
+        """Release what is held back and not in use, and close. A ledger that is not closed spends it.
+
+        Args:
+            patience: how many seconds to wait for others, if not as long as a call would.
+        """

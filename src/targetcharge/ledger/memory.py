@@ -86,6 +86,9 @@ class MemoryLedger(Ledger):
         self._sums = self._sums.plus(entry)
         load(self._meters, self._sums)
 
+    def rest(self) -> None:
+        """Do nothing: nobody waits."""
+
     def pending(self) -> list[int]:
         """Return which releases wait for a revision."""
         return list(self._pending)
@@ -96,13 +99,13 @@ class MemoryLedger(Ledger):
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield the answers that are remembered."""
-        found = [entry for entry in self._entries if isinstance(entry, Answer)]
+        found = [entry for entry in list(self._entries) if isinstance(entry, Answer)]
         return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries that are remembered."""
         return iter(list(self._entries))
 
-    def close(self) -> None:
+    def close(self, patience: float | None = None) -> None:  # noqa: ARG002 - there are no others
         """Charge what an interrupted call left behind."""
         self.forfeit("interrupted")

@@ -129,11 +129,17 @@ def open_ledger(
     if keep is not None:
         keep = checks.hits(keep, "transcript")
     if not _is_path(where):
-        raise InvalidParameter("ledger", where, f"{MEMORY!r} or the path of a file")
+        address = isinstance(where, str) and "://" in where
+        given = where.partition("://")[0] + "://…" if isinstance(where, str) and address else where
+        raise InvalidParameter("ledger", given, f"{MEMORY!r} or the path of a file")
     if where == MEMORY:
         if restored is not None:
             raise InvalidParameter("restored", restored, "left out: a ledger in memory is never restored")
         return MemoryLedger(declared.meters(), keep)
+    if keep is not None:
+        raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
+    if Path(where).is_dir():
+        raise InvalidParameter("ledger", where, "the path of a file, and this is a folder")
     ledger = SqliteLedger(Path(where), _head(restored))
     try:
         made, meters = ledger.terms(), declared.meters()

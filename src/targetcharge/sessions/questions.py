@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _REMEMBERED: Final = 1024
 
+_MOST_DELTA: Final = math.nextafter(1.0, 0.0)
+
 _RELEASE: Final = NotPrior(prior=None)
 """What a release, a revision and a released candidate are priced as."""
 
@@ -182,7 +184,7 @@ class Questions:
 def most_of_all(asked: Sequence[Question], count: int) -> Most:
     """Return the most that `count` hits among several questions could charge, and the δ of all of them."""
     dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].units)
-    return Most(dearest, count, up(math.fsum(question.algorithm.delta for question in asked)))
+    return Most(dearest, count, min(_MOST_DELTA, up(math.fsum(question.algorithm.delta for question in asked))))
 
 
 def check_algorithm(algorithm: Algorithm) -> Algorithm:
@@ -199,7 +201,7 @@ def canonical(target: Target) -> Target:
         return target
     try:
         prior = publishable(target.prior)
-    except UnpublishableError:
+    except (UnpublishableError, RecursionError):
         raise InvalidParameter("prior", target.prior, PUBLISHABLE) from None
     return target if prior is target.prior else NotPrior(prior)
 

@@ -3,7 +3,8 @@
 A stopping rule sees what was released so far and names a floor; the sweep ends when the next score is below it. It
 never sees a score that is not released: a rule that does breaks the guarantee (docs/theory.md#exact-accounting).
 
->>> gap(5)((Scored(30, None, 2), Scored(28, None, 0)))
+>>> from targetcharge.ledger import Answer
+>>> gap(5)([Answer(30, True, 1.0, seq=1, candidate=2), Answer(28, True, 1.0, seq=2, candidate=0)])
 23
 """
 
@@ -12,11 +13,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, final
+from fractions import Fraction
+from typing import Any, Final, Protocol, TypeVar
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, shown
 
 
 class Released(Protocol):
@@ -28,7 +29,10 @@ class Released(Protocol):
         ...
 
 
-Stop = Callable[[Sequence[Released]], float | None]
+Number = int | float | Fraction
+"""Comparisons between these are exact."""
+
+Stop = Callable[[Sequence[Any]], Number | None]
 """From the released answers, best first, to the lowest score that may follow; None for any."""
 
 STOP: Final = "a function from the released answers to a number or None"
@@ -45,23 +49,23 @@ def gap(size: float) -> Stop:
     if not 0 <= checks.real("size", size, expected) < math.inf:
         raise InvalidParameter("size", size, expected)
 
-    def floor(released: Sequence[Released]) -> float:
+    def floor(released: Sequence[Released]) -> Number:
         return score_of(released[-1].outcome) - size
 
     return floor
 
 
-def score_of(outcome: object) -> float:
+def score_of(outcome: object) -> Number:
     """Return the score of an outcome: a number, or the first member of a tuple.
 
     Raises:
         ValueError: if there is none, or it is NaN.
     """
-    score = outcome[0] if isinstance(outcome, tuple) and outcome else outcome
-    if isinstance(score, bool) or not isinstance(score, numbers.Real) or score != score:
+    score = plain_number(outcome[0] if isinstance(outcome, tuple) and outcome else outcome)
+    if score is None:
         msg = "a candidate's outcome is a number, or a tuple that begins with one"
         raise ValueError(msg)
-    return score  # type: ignore[return-value]  # an int stays one: its comparisons are exact
+    return score
 
 
 def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, threshold: float | None) -> int:
@@ -73,9 +77,29 @@ def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, thr
         raise InvalidParameter("k", k, expected)
     if stop is not None and not callable(stop):
         raise InvalidParameter("stop", stop, STOP)
-    if threshold is not None:
-        checks.real("threshold", threshold, "a number, the lowest score to publish")
+    if threshold is not None and plain_number(threshold) is None:
+        raise InvalidParameter("threshold", threshold, "a number, the lowest score to publish")
     return int(k)
+
+
+def plain_number(value: object) -> Number | None:
+    """Return a number as one of Python's own; None if it is none.
+
+    A floor of a caller's own class could look at the unreleased score that it is compared with.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, float):
+        number = float.__float__(value)
+    elif isinstance(value, numbers.Real):
+        number = float(value)
+    else:
+        return None
+    return None if math.isnan(number) else number
 
 
 def sweep(
@@ -98,7 +122,9 @@ def sweep(
     """
     scores = [score_of(outcome) for outcome in outcomes]
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable: ties by index
-    least = -math.inf if threshold is None else threshold
+    least = plain_number(threshold) if threshold is not None else None
+    if least is None:
+        least = -math.inf
     floor, released = least, list[_Answer]()
     for index in order[:most]:
         if scores[index] < floor:
@@ -112,7 +138,7 @@ def sweep(
     return released, ""
 
 
-def _floor(stop: Stop, released: Sequence[Released]) -> tuple[float | None, str]:
+def _floor(stop: Stop, released: Sequence[Released]) -> tuple[Number | None, str]:
     """Return the floor that a rule names, or what it did wrong."""
     try:
         floor = stop(tuple(released))
@@ -120,27 +146,5 @@ def _floor(stop: Stop, released: Sequence[Released]) -> tuple[float | None, str]
         return None, f"it raised {type(error).__name__}: {error}"
     if floor is None:
         return None, ""
-    if isinstance(floor, bool) or not isinstance(floor, numbers.Real) or floor != floor:
-        return None, f"it returned {floor!r}"
-    return floor, ""
-
-
-@final
-@dataclass(frozen=True)
-class Scored:
-    """A released candidate by itself, for trying out rules.
-
-    Attributes:
-        score: its score.
-        value: what came with it.
-        candidate: its index.
-    """
-
-    score: float
-    value: object
-    candidate: int
-
-    @property
-    def outcome(self) -> object:
-        """Return the outcome as an answer would hold it."""
-        return (self.score, self.value)
+    found = plain_number(floor)
+    return found, "" if found is not None else f"it returned {shown(floor)}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from targetcharge.sessions.selection import Stop
 
 Result = TypeVar("Result")
+
+_PATIENCE = 2.0
+"""Seconds that a session which was dropped waits for others: it may be in the way of the one it waits for."""
 
 
 @final
@@ -131,19 +135,22 @@ class Session:
             answer = asked.answer(published, hits, self._ledger.number(), received)
             return Settlement((answer,)), answer
 
+        received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            received = time.time()
             return self._publish(asked.most, asked.algorithm.name, compute)
 
     def _publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
         """The heart: reserve, touch the data, settle, publish. What is reserved stays spent unless it settles."""
-        self._ledger.reserve(most)
-        published = attempt(partial(self._settled, compute))
-        if isinstance(published, Failure):
-            self._ledger.forfeit(name)
-            raise published.error()
-        return published
+        try:
+            self._ledger.reserve(most)
+            published = attempt(partial(self._settled, compute))
+            if isinstance(published, Failure):
+                self._ledger.forfeit(name)
+                raise published.error()
+            return published
+        finally:
+            self._ledger.rest()
 
     def _settled(self, compute: Callable[[], tuple[Settlement, Result]]) -> Result | Failure:
         """Compute and settle: inside `attempt`, so that no traceback of an interrupt holds these variables."""
@@ -170,9 +177,9 @@ class Session:
             kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
             return Settlement((answer,), pending=kept), answer
 
+        received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            received = time.time()
             return self._released(self._publish(asked.most, algorithm.name, compute))
 
     def revise(self, seq: int, when: When) -> Release:
@@ -185,17 +192,16 @@ class Session:
         holds = condition(when)
 
         def compute() -> tuple[Settlement, Answer]:
-            hit = holds(kept.outcome)
-            published = kept.outcome if hit else None
-            answer = asked.answer(published, (hit,), self._ledger.number(), received, release=seq)
+            outcome = self._kept(seq).outcome  # read again: a refusal's traceback must not hold it
+            hit = holds(outcome)
+            answer = asked.answer(outcome if hit else None, (hit,), self._ledger.number(), received, release=seq)
             return Settlement((answer,), closes=seq if hit else None), answer
 
+        received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            received = time.time()
-            kept = self._kept(seq)
-            asked = self._questions.revision(kept)
-            return self._released(self._publish(asked.most, kept.algorithm, compute))
+            asked = self._questions.revision(self._kept(seq))
+            return self._released(self._publish(asked.most, asked.algorithm.name, compute))
 
     def _kept(self, seq: int) -> Pending:
         """Return a pending outcome; whatever goes wrong on the way shows nothing of it."""
@@ -246,14 +252,15 @@ class Session:
                 return asked[index].answer(outcomes[index], (True,), seq, received, candidate=index)
 
             released, problem = sweep(outcomes, most, threshold, stop, release)
-            ended = (
-                [] if len(released) == most else [asked[0].answer(None, (False,), self._ledger.number(), received)]
-            )
-            return Settlement([*released, *ended]), (released, problem)
+            if len(released) == most:
+                return Settlement(released), (released, problem)
+            end = asked[0].answer(None, (False,), self._ledger.number(), received)
+            end = replace(end, algorithm=f"{len(asked)} candidates", target="select: no more reach the floor")
+            return Settlement([*released, end]), (released, problem)
 
+        received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            received = time.time()
             released, problem = self._publish(most_of_all(asked, most), "select", compute)
         if problem:
             expected = f"{STOP}; {problem}. What was released is charged and in the transcript"
@@ -285,7 +292,8 @@ class Session:
         if not self._turn.closed:
             with self._turn.wait():
                 self._turn.closed = True
-                self._finalizer()
+                self._finalizer.detach()
+                self._ledger.close()
 
     def __enter__(self) -> Session:
         """Return the session; it is closed at the end of the block."""
@@ -309,4 +317,4 @@ class Session:
 def _close(ledger: Ledger, turn: Turn) -> None:
     """Close a ledger, unless this process only inherited it by a fork."""
     if not turn.foreign:
-        ledger.close()
+        ledger.close(_PATIENCE)

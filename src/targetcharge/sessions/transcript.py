@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, NoReturn, final, overload
 
+from targetcharge import checks
 from targetcharge.errors import NotAllowed
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Transcript:
     def __getitem__(self, index: slice) -> list[Answer]: ...
 
     def __getitem__(self, index: int | slice) -> Answer | list[Answer]:
-        """Return one answer, or a list of some; negative indices count from the end, and are quick."""
+        """Return one answer, or a list of some; negative indices count from the end."""
         if isinstance(index, slice):
             return list(self)[index]
         index = operator.index(index)
@@ -48,7 +49,7 @@ class Transcript:
 
     def last(self, count: int) -> list[Answer]:
         """Return the last few answers, oldest first."""
-        return list(self._ledger.answers(count))
+        return list(self._ledger.answers(checks.hits(count, "count") if count else 0))
 
     def __repr__(self) -> str:
         """Return a hint of what it is."""

@@ -214,7 +214,8 @@ class Meter:
             asked, rest = price.value * count, price.value * (max(0, left) / price.units)
             sentence = (
                 f"this could cost {asked:.4g} on the {self._tariff.name} meter and {rest:.4g} is left:"
-                f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it"
+                f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it. Ask for less,"
+                " or let the owner of the data decide on another budget"
             )
             raise BudgetSpent(sentence, asked=asked, left=rest)
 
@@ -224,7 +225,7 @@ class Meter:
         if grains_up(delta) > self._reserve - self._totals.delta:
             sentence = (
                 f"this computation spends delta {delta:g} and {self.delta_left:g} is left of the"
-                " computation_delta that was reserved when opening"
+                " computation_delta reserved when opening: reserve more, or take an algorithm with less"
             )
             raise BudgetSpent(sentence, asked=delta, left=self.delta_left)
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical, entry_of
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
+from targetcharge.ledger.sqlite.history import read
 from targetcharge.ledger.sqlite.numbering import Block
 from targetcharge.ledger.sqlite.place import Place
-from targetcharge.ledger.sqlite.restored import check_named
 from targetcharge.ledger.sqlite.store import Held, State, Store
 from targetcharge.ledger.sqlite.tenancy import Neighbour, Tenancy
 from targetcharge.ledger.terms import Terms
@@ -94,9 +94,7 @@ class SqliteLedger(Ledger):
 
     def _trust(self) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        if self._restored is not None:
-            check_named(self._place.path, self._store.state(), self._restored)
-        why = self._place.distrust(self._store)
+        why = self._place.distrust(self._store, self._restored)
         if why and self._restored is not None:
             self._commit(lambda state: self._store.append(state, [Restored(state.number)]), testify=False)
             self._place.testify(self._store.state(), anew=True)
@@ -239,7 +237,11 @@ class SqliteLedger(Ledger):
 
     def _end_call(self) -> None:
         self._reserved = None
-        if self._tenancy is not None:
+        self.rest()
+
+    def rest(self) -> None:
+        """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
+        if self._tenancy is not None and self._reserved is None:
             self._tenancy.stop()
 
     def _settle_now(self, settlement: Settlement) -> None:
@@ -252,18 +254,21 @@ class SqliteLedger(Ledger):
                 self._store.add_pending(settlement.pending)
             state = self._store.append(state, settlement.answers)
             self._refresh(state)
-            room = most is not None and self._has_room(most)
-            return self._hold(state, Held(most.units, most.count) if most and room else self._nothing)
+            return self._hold(state, self._next(most))
 
         with self._fatal():
             self._commit(record, ends_call=True)
 
-    def _has_room(self, most: Most) -> bool:
+    def _next(self, most: Most | None) -> Held:
+        """Return what to hold back for a following call: one hit, if there is room for it."""
+        if most is None:
+            return self._nothing
+        one = replace(most, count=1, delta=0.0)
         try:
-            check(self._meters, replace(most, delta=0.0), self._held_by_others())
+            check(self._meters, one, self._held_by_others())
         except BudgetSpent:
-            return False
-        return True
+            return self._nothing
+        return Held(one.units, 1)
 
     def forfeit(self, algorithm: str) -> None:
         """Spend what is held back for the call that broke."""
@@ -341,36 +346,34 @@ class SqliteLedger(Ledger):
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock, self._place.translated():
+            if self._closed:
+                msg = "this session is closed: open another one on the same ledger to read its transcript"
+                raise NotAllowed(msg)
             waiting = list(self._misses)
             if last is not None:
                 written = self._store.last_answers(max(0, last - len(waiting)))
                 return iter((written + waiting)[-last:] if last else [])
             number = self._store.state().number  # what comes later may hold what waits now
-        stored = (entry for entry in self._entries(number) if isinstance(entry, Answer))
-        return chain(stored, waiting)
+        return chain((entry for entry in self._read(number) if isinstance(entry, Answer)), waiting)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
         with self._lock, self._place.translated():
             number = self._store.state().number
-        return self._entries(number)
+        return self._read(number)
 
-    def _entries(self, last: int) -> Iterator[Entry]:
-        rows = self._store.rows()
-        while True:
-            with self._lock, self._place.translated():  # in no transaction: only what is durable may be seen
-                row = next(rows, None)
-            if row is None or row[0] > last:
-                return
-            yield entry_of(row[2])
+    def _read(self, last: int) -> Iterator[Entry]:
+        return read(self._store, self._lock, self._place, last)
 
-    def close(self) -> None:
+    def close(self, patience: float | None = None) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             try:
+                if patience is not None:
+                    self._store.hurry(patience)
                 self.forfeit("interrupted")
                 tenancy = self._tenancy
                 if tenancy is not None and not self._broken:

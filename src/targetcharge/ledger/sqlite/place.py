@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.sqlite.restored import distrust
+from targetcharge.ledger.sqlite.restored import check_named, distrust
 from targetcharge.ledger.sqlite.store import inode
-from targetcharge.ledger.sqlite.witness import Testimony, Witness, sync_folder
+from targetcharge.ledger.sqlite.witness import Recalled, Testimony, Witness, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Place:
     def __init__(self, path: Path) -> None:
         """Make an empty file that only its owner can read, unless there is one."""
         self.path = path.resolve()  # as SQLite does: its log lies beside the file itself
-        self._witness = Witness(self.path)
+        self._witness = Witness.beside(self.path)
         self._log = self.path.with_name(self.path.name + "-wal")
         self._log_inode = 0
         with self.translated():
@@ -40,6 +40,7 @@ class Place:
         with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             sync_folder(self.path)
+        self.path.chmod(0o600)  # it will hold pending outcomes, which are as secret as the data
 
     def refuse_to_start_anew(self) -> None:
         """Refuse to make a new ledger where the witness remembers one that published something."""
@@ -62,16 +63,25 @@ class Place:
             msg = f"the ledger {self.path} was moved or replaced while it was open: no answer is given"
             raise LedgerError(msg)
 
-    def distrust(self, store: Store) -> str:
-        """Return why the file looks like a restored copy; empty if it does not."""
-        return distrust(store, self._witness.read(), self._inode)
+    def distrust(self, store: Store, named: tuple[int, str] | None) -> str:
+        """Return why the file looks like a restored copy; empty if it does not. Check what its owner names."""
+        recalled = Recalled.of(self.path, store.state().fields["ledger"])
+        if named is not None:
+            check_named(self.path, store, recalled, named)
+        return distrust(store, recalled, self._inode)
 
     def testify(self, state: State, *, anew: bool = False) -> None:
-        """Tell the witness how far the ledger got; `anew` if what it knew was about another file."""
+        """Tell the witnesses how far the ledger got; `anew` if what they knew was about another file."""
+        testimony = Testimony(state.fields["ledger"], self._inode, state.number, state.head.hex())
+        home = Witness.at_home(testimony.ledger)
         if anew:
             self._witness.forget()
-        testimony = Testimony(state.fields["ledger"], self._inode, state.number, state.head.hex())
         self._witness.remember(testimony)
+        with suppress(OSError):  # as good as it gets: not every user has a home that can be written to
+            if anew or testimony.number == 0:
+                home.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                home.forget()
+            home.remember(testimony)
 
     @contextmanager
     def translated(self) -> Iterator[None]:

@@ -10,22 +10,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.ledger.sqlite.store import State, Store
-    from targetcharge.ledger.sqlite.witness import Testimony
+    from targetcharge.ledger.sqlite.witness import Recalled, Testimony
 
 
-def distrust(store: Store, testimony: Testimony | None, inode: int) -> str:
+def distrust(store: Store, recalled: Recalled, inode: int) -> str:
     """Return why a ledger must count as spent, in a sentence that says what to do; empty if it need not."""
-    state = store.state()
-    if testimony is None:
+    state, beside = store.state(), recalled.beside
+    missing = missing_entries(store, recalled)
+    if missing:
+        why = missing
+    elif beside is None:
         why = "it has no witness file beside it"
-    elif testimony.ledger != state.fields["ledger"]:
+    elif beside.ledger != state.fields["ledger"]:
         why = "the witness file beside it belongs to another ledger"
-    elif testimony.inode != inode:
+    elif beside.inode != inode:
         why = "it is not the file that was written to"
-    elif testimony.number > state.number:
-        why = f"it ends at entry {state.number} and entry {testimony.number} was published"
-    elif (store.hash_at(testimony.number) or b"").hex() != testimony.head:
-        why = f"its entry {testimony.number} is not the one that was published"
     else:
         return ""
     return (
@@ -35,12 +34,35 @@ def distrust(store: Store, testimony: Testimony | None, inode: int) -> str:
     )
 
 
-def check_named(path: Path, state: State, named: tuple[int, str]) -> None:
-    """Refuse an owner's word that names another last entry than the ledger's."""
-    number, head = named
+def missing_entries(store: Store, recalled: Recalled) -> str:
+    """Return what a witness remembers and the ledger does not hold, in words; empty if there is nothing."""
+    state = store.state()
+    for known in (recalled.beside, recalled.home):
+        if known is not None and known.ledger == state.fields["ledger"]:
+            what = _missing(store, state, known)
+            if what:
+                return what
+    return ""
+
+
+def _missing(store: Store, state: State, known: Testimony) -> str:
+    if known.number > state.number:
+        return f"it ends at entry {state.number} and entry {known.number} was published"
+    if (store.hash_at(known.number) or b"").hex() != known.head:
+        return f"its entry {known.number} is not the one that was published"
+    return ""
+
+
+def check_named(path: Path, store: Store, recalled: Recalled, named: tuple[int, str]) -> None:
+    """Refuse an owner's word that names another last entry than the ledger's, or that a witness contradicts."""
+    state, (number, head) = store.state(), named
     if (number, head.lower()) != (state.number, state.head.hex()):
         sentence = (
             f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry {state.number},"
             " not there: if more was published than it holds, its budget is spent"
         )
         raise NotAllowed(sentence)
+    missing = missing_entries(store, recalled)
+    if missing:
+        msg = f"the ledger {path} cannot be opened as complete: {missing}. What is missing was charged"
+        raise NotAllowed(msg)

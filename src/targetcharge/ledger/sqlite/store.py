@@ -148,13 +148,16 @@ class Store:
         last = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
-                self._pragma("journal_mode = WAL")
+                mode = self._pragma("journal_mode = WAL")[0]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
                     raise
                 time.sleep(_PAUSE_SECONDS)
             else:
-                return
+                break
+        if mode != "wal":
+            msg = "this file system has no write-ahead logging: keep the ledger on a local disk"
+            raise LedgerError(msg)
 
     def _pragma(self, setting: str) -> Any:  # noqa: ANN401 - a number or a word
         return self._connection.execute(f"PRAGMA {setting}").fetchone()
@@ -182,12 +185,13 @@ class Store:
 
     def empty(self) -> bool:
         """Return whether the file holds nothing yet. Anything but a ledger is refused."""
-        if self._pragma("application_id")[0] == _APPLICATION:
-            return False
-        if self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        # Tables first: another process may make them, and the id with them, between the two questions.
+        if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return True
+        if self._pragma("application_id")[0] != _APPLICATION:
             msg = "this SQLite file is not a ledger"
             raise LedgerError(msg)
-        return True
+        return False
 
     def create(self, header: str, meters: int) -> None:
         """Make the tables of a new ledger."""
@@ -197,6 +201,10 @@ class Store:
         row = (1, header, 0, genesis, 1, _sums_text(Sums.zero(meters)))
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         self._pragma(f"application_id = {_APPLICATION}")
+
+    def hurry(self, patience: float) -> None:
+        """Wait for other connections no longer than so many seconds from now on."""
+        self._pragma(f"busy_timeout = {int(1000 * patience)}")
 
     def checkpoint(self) -> None:
         """Move what was committed from the write-ahead log into the file itself."""

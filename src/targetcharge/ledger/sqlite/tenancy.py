@@ -58,6 +58,7 @@ class Tenancy:
         fcntl.flock(alive, fcntl.LOCK_EX)
         os.pwrite(run, bytes([_IDLE]), 0)
         self._run, self._byte = run, mmap.mmap(run, 1)  # in memory: it changes twice in every call
+        self._started = False
         _tenancies.add(self)
 
     def _create(self, kind: str) -> int:
@@ -71,6 +72,7 @@ class Tenancy:
 
     def start(self) -> bool:
         """Begin a call; return whether what was held back is still held. If not, `accept` it."""
+        self._started = True
         fcntl.flock(self._run, fcntl.LOCK_EX)
         if self._byte[0] == _TAKEN:
             return False
@@ -82,12 +84,12 @@ class Tenancy:
         self._byte[0] = _RUNNING
 
     def stop(self) -> None:
-        """End a call."""
-        if not self._files:
-            return
-        if self._byte[0] == _RUNNING:
-            self._byte[0] = _IDLE
-        fcntl.flock(self._run, fcntl.LOCK_UN)
+        """End a call, if one runs."""
+        if self._files and self._started:
+            if self._byte[0] == _RUNNING:
+                self._byte[0] = _IDLE
+            fcntl.flock(self._run, fcntl.LOCK_UN)
+            self._started = False
 
     def leave(self) -> None:
         """Move out."""

@@ -14,7 +14,7 @@ from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import Sums, entry_of, link
 from targetcharge.ledger.sqlite.restored import distrust
 from targetcharge.ledger.sqlite.store import Held, State, Store, inode
-from targetcharge.ledger.sqlite.witness import Witness
+from targetcharge.ledger.sqlite.witness import Recalled
 from targetcharge.ledger.terms import Terms
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.ledger.entries import Entry
-    from targetcharge.ledger.sqlite.witness import Testimony
 
 
 @final
@@ -62,7 +61,7 @@ def inspect(path: Path, last: int = 0) -> Inspection:
     Raises:
         LedgerError: if there is none, or it cannot be read.
     """
-    with _reading(path) as (store, testimony):
+    with _reading(path) as (store, recalled):
         state = store.state()
         held = store.tenants().values()
         zero = (0,) * len(state.sums.spent)
@@ -74,7 +73,7 @@ def inspect(path: Path, last: int = 0) -> Inspection:
                 sum(each.count for each in held),
             ),
             pending=len(store.pending()),
-            restored=distrust(store, testimony, inode(path)),
+            restored=distrust(store, recalled, inode(path)),
             last=tuple(store.last_entries(last)),
         )
 
@@ -85,9 +84,9 @@ def verify(path: Path) -> int:
     Raises:
         LedgerError: naming the first entry that is not what was written.
     """
-    with _reading(path) as (store, testimony):
+    with _reading(path) as (store, recalled):
         count = _verify(path, store)
-        restored = distrust(store, testimony, inode(path))
+        restored = distrust(store, recalled, inode(path))
     if restored:
         msg = f"{path}: {restored}"
         raise LedgerError(msg)
@@ -117,12 +116,13 @@ def _verify(path: Path, store: Store) -> int:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[Store, Testimony | None]]:
-    """Read a ledger as it stands now, also while others write. The witness first: it must not be ahead."""
+def _reading(path: Path) -> Iterator[tuple[Store, Recalled]]:
+    """Read a ledger as it stands now, also while others write. The witnesses first: they must not be ahead."""
     try:
-        testimony = Witness(path.resolve()).read()
-        with closing(_open(path)) as store, store.reading():
-            yield store, testimony
+        with closing(_open(path)) as store:
+            recalled = Recalled.of(path.resolve(), store.state().fields["ledger"])
+            with store.reading():
+                yield store, recalled
     except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"the ledger {path} cannot be read: {error}"
         raise LedgerError(msg) from None

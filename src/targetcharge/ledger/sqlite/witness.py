@@ -1,10 +1,11 @@
-"""The witness: a small file beside the ledger that remembers how far it got.
+"""Witnesses: small files that remember how far a ledger got.
 
-A ledger that was restored from a backup has forgotten charges. The witness knows the number and hash of the last
-entry, and which file (inode) they were written to; a ledger that is behind its witness, has none, or lives in
-another file is a restored copy. It is written after every commit and so may lag by a crash, never lead.
+A ledger that was restored from a backup has forgotten charges. One witness lies beside the ledger and knows,
+besides the number and hash of the last entry, which file (inode) they were written to. Another lies in the user's
+state folder, where a restore of the ledger's folder does not reach. They are written after every commit and so may
+lag by a crash, never lead.
 
-It cannot see a restore of the whole disk: nothing on the disk can.
+They cannot see a restore of the whole disk: nothing on the disk can.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _SIZE = 256
 
@@ -26,7 +27,7 @@ _SIZE = 256
 @final
 @dataclass(frozen=True)
 class Testimony:
-    """What the witness remembers.
+    """What a witness remembers.
 
     Attributes:
         ledger: the ledger's id.
@@ -45,9 +46,20 @@ class Testimony:
 class Witness:
     """The file, opened for each use: it is read at opening and written once for each hit."""
 
-    def __init__(self, ledger: Path) -> None:
-        """Name it after the ledger."""
-        self.path = ledger.with_name(ledger.name + "-witness")
+    def __init__(self, path: Path) -> None:
+        """Name the file."""
+        self.path = path
+
+    @classmethod
+    def beside(cls, ledger: Path) -> Witness:
+        """Return the one that lies beside a ledger."""
+        return cls(ledger.with_name(ledger.name + "-witness"))
+
+    @classmethod
+    def at_home(cls, ledger: str) -> Witness:
+        """Return the one in the user's state folder, for a ledger with this id."""
+        state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
+        return cls(Path(state) / "targetcharge" / f"{ledger}.json")
 
     def read(self) -> Testimony | None:
         """Return what it remembers; None if there is no witness or it cannot be understood."""
@@ -68,11 +80,10 @@ class Witness:
         """Write, unless it knows more already (another process was quicker)."""
         with self._locked() as file:
             try:
-                known = json.loads(os.pread(file, _SIZE, 0))
-            except ValueError:
+                known = Testimony(**json.loads(os.pread(file, _SIZE, 0)))
+            except (ValueError, TypeError):
                 known = None
-            newer = known and known["ledger"] == testimony.ledger and known["inode"] == testimony.inode
-            if not (newer and known["number"] >= testimony.number):
+            if known is None or not _knows_more(known, testimony):
                 os.pwrite(file, json.dumps(asdict(testimony)).encode("ascii").ljust(_SIZE), 0)
             if known is None:
                 os.fsync(file)
@@ -87,6 +98,30 @@ class Witness:
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
             os.close(file)
+
+
+@final
+@dataclass(frozen=True)
+class Recalled:
+    """What the witnesses of a ledger remember. To be read before the ledger: others may be writing to it.
+
+    Attributes:
+        beside: what the one beside the ledger remembers.
+        home: what the one in the state folder remembers.
+    """
+
+    beside: Testimony | None
+    home: Testimony | None
+
+    @classmethod
+    def of(cls, path: Path, ledger: str) -> Recalled:
+        """Ask the witnesses of the ledger with this path and id."""
+        return cls(Witness.beside(path).read(), Witness.at_home(ledger).read())
+
+
+def _knows_more(known: Testimony, testimony: Testimony) -> bool:
+    same_file = (known.ledger, known.inode) == (testimony.ledger, testimony.inode)
+    return same_file and known.number >= testimony.number
 
 
 def sync_folder(path: Path) -> None:
