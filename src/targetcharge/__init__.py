@@ -5,7 +5,7 @@
 229
 """
 
-from targetcharge import accounting, mechanisms, sessions
+from targetcharge import accounting, audit, mechanisms, sessions
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.plan import Plan, PlanRow, plan
 from targetcharge.accounting.targets import (
@@ -58,6 +58,7 @@ __all__ = [
     "TooLarge",
     "accounting",
     "agreement",
+    "audit",
     "boundary",
     "from_opendp",
     "mechanisms",

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from targetcharge import __version__
-from targetcharge.cli import ledger, plan
+from targetcharge.cli import audit, ledger, plan
 from targetcharge.cli.exits import exit_code
 from targetcharge.errors import TargetChargeError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command("plan")(plan.command)
+app.command("audit")(audit.command)
 app.add_typer(ledger.app, name="ledger")
 
 

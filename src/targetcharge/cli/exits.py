@@ -18,6 +18,9 @@ EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
     ComputationFailed: 5,
 }
 
+AUDIT_FAILED: Final = 6
+"""No error: the audit ran, and the claim it was about is false."""
+
 
 def exit_code(error: TargetChargeError) -> int:
     """Return the exit code of an error."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from targetcharge.accounting.catalogue import HITS, catalogue
-from targetcharge.errors import InvalidParameter, TooLarge
+from targetcharge.cli.figures import new_figure, save
+from targetcharge.errors import TooLarge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,18 +36,11 @@ def draw(plan: Plan, file: Path) -> None:
     Raises:
         InvalidParameter: if matplotlib is missing or cannot write such a file.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError:
-        expected = "left out, or matplotlib installed: pip install 'targetcharge[plot]'"
-        raise InvalidParameter("--plot", str(file), expected) from None
-    if not file.suffix:
-        raise InvalidParameter("--plot", str(file), "a file name with an ending, such as plan.png or plan.svg")
+    figure = new_figure(file)
     query = next(row.query_epsilon for row in reversed(plan.rows) if row.query_epsilon)
     bought = [row.hits for row in plan.rows if row.pays_for == HITS and row.hits]
     most = max(10, 2 * max(bought))
     counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
-    figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for way in catalogue(plan.target):
         values = _values(way, query, counts, plan.budget.delta)
@@ -68,10 +62,7 @@ def draw(plan: Plan, file: Path) -> None:
     )
     axes.grid(visible=True, which="both", alpha=0.2)
     axes.legend(fontsize="small")
-    try:
-        figure.savefig(file, dpi=120)
-    except (OSError, ValueError) as error:
-        raise InvalidParameter("--plot", str(file), f"a file that can be written ({error})") from None
+    save(figure, file)
 
 
 def _values(way: Accounting, query: float, counts: np.ndarray, delta: float) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from operator import ge
@@ -46,7 +46,7 @@ class SqliteLedger(Ledger):
 
         Args:
             path: of the file.
-            restored: the number and hash of the last entry ever published, if the file is a restored copy.
+            restored: the number and hash of the last entry ever published, if it is a restored copy.
         """
         self._restored = restored
         self._lock = threading.RLock()
@@ -261,14 +261,12 @@ class SqliteLedger(Ledger):
 
     def _next(self, most: Most | None) -> Held:
         """Return what to hold back for a following call: one hit, if there is room for it."""
-        if most is None:
-            return self._nothing
-        one = replace(most, count=1, delta=0.0)
-        try:
-            check(self._meters, one, self._held_by_others())
-        except BudgetSpent:
-            return self._nothing
-        return Held(one.units, 1)
+        if most is not None:
+            one = replace(most, count=1, delta=0.0)
+            with suppress(BudgetSpent):
+                check(self._meters, one, self._held_by_others())
+                return Held(one.units, 1)
+        return self._nothing
 
     def forfeit(self, algorithm: str) -> None:
         """Spend what is held back for the call that broke."""
@@ -276,11 +274,9 @@ class SqliteLedger(Ledger):
             most = self._reserved
             if most is None or self._broken:
                 return
-            spent = Spent("failed", most.units, most.count, algorithm)
+            spent, nothing = Spent("failed", most.units, most.count, algorithm), self._nothing
             with self._fatal():
-                self._commit(
-                    lambda state: self._hold(self._store.append(state, [spent]), self._nothing), ends_call=True
-                )
+                self._commit(lambda now: self._hold(self._store.append(now, [spent]), nothing), ends_call=True)
             self._end_call()
 
     def _commit(self, work: Callable[[State], State], *, ends_call: bool = False, testify: bool = True) -> None:

@@ -1,0 +1,34 @@
+"""Exact audits: whole interactions of small sessions, enumerated through the real session code."""
+
+from targetcharge.audit.exact.attack import attack
+from targetcharge.audit.exact.claims import ODOMETER, Claim, Running, opener
+from targetcharge.audit.exact.explore import LIMIT, explore
+from targetcharge.audit.exact.judge import judge
+from targetcharge.audit.exact.pairs import Pair, Twin, check_pair, leaky, mixed, response, saturated
+from targetcharge.audit.exact.player import Player
+from targetcharge.audit.exact.views import View, Views, curve, hockey_stick, losses, moment
+
+__all__ = [
+    "LIMIT",
+    "ODOMETER",
+    "Claim",
+    "Pair",
+    "Player",
+    "Running",
+    "Twin",
+    "View",
+    "Views",
+    "attack",
+    "check_pair",
+    "curve",
+    "explore",
+    "hockey_stick",
+    "judge",
+    "leaky",
+    "losses",
+    "mixed",
+    "moment",
+    "opener",
+    "response",
+    "saturated",
+]

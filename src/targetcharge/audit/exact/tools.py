@@ -1,0 +1,239 @@
+"""Tools: everything a session can be asked, as single moves of a game.
+
+A tool makes one call, with laws and parameters drawn from a random source. `towards` says which outcome is to be
+free: one that moves the privacy loss up (1), down (-1), or any (0).
+
+>>> import numpy as np
+>>> from targetcharge.audit.exact import explore, opener
+>>> from targetcharge.audit.exact.tools import TOOLS, usable
+>>> game = lambda player: TOOLS["select"](player, np.random.default_rng(3), 0.5, 1)
+>>> len(explore(opener(0.5, hits=2), game)) > 1
+True
+>>> usable(opener(0.5, hits=2)(), 0.5)
+('test', 'prior', 'twins', 'release', 'revise', 'select', 'everything', 'failing', 'constant')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from targetcharge.accounting.pairs import best_q
+from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget
+from targetcharge.audit.exact.pairs import Pair, Twin, leaky, mixed, response, saturated
+from targetcharge.audit.exact.player import Player
+from targetcharge.errors import NotAllowed
+from targetcharge.mechanisms.algorithm import ANY_PRIOR
+from targetcharge.outcomes import Side
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.targets import Target
+    from targetcharge.sessions import Session
+    from targetcharge.sessions.selection import Released
+
+Tool = Callable[[Player, np.random.Generator, float, int], None]
+
+OUTCOMES: Final = (0, 1, 2)
+LEAK: Final = 0.1
+"""Of the δ that a session keeps for its computations, what one leaky computation has."""
+
+
+def a_pair(rng: np.random.Generator, epsilon: float, outcomes: Sequence[object]) -> Pair:
+    """Return randomised response in most cases, else a saturated or any random pair."""
+    shuffled = [outcomes[index] for index in rng.permutation(len(outcomes))]
+    kind = rng.random()
+    if kind < 0.6:
+        return response(epsilon, *shuffled[:2])
+    make = saturated if kind < 0.85 else mixed
+    return make(rng, epsilon, shuffled[: int(rng.integers(2, len(outcomes) + 1))])
+
+
+def free_outcome(rng: np.random.Generator, pair: Pair, towards: int) -> object:
+    """Return an outcome that moves the loss towards where it should go; any if there is none."""
+    clever = [outcome for outcome, (p0, p1) in pair.items() if towards * (p0 - p1) > 0]
+    choices = clever or list(pair)
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _test(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    plus = free_outcome(rng, {"+": (1, 0), "-": (0, 1)}, towards) == "-"  # whether a hit speaks for the first
+    pair = response(epsilon, plus=plus, minus=not plus)
+    player.test(player.algorithm(pair, epsilon))
+
+
+def _prior(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    pair = a_pair(rng, epsilon, (0, 1, "a"))
+    player.ask_prior(player.algorithm(pair, epsilon), free_outcome(rng, pair, towards))
+
+
+def _constant(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    """Ask what ignores the data: a hit or a miss that tells nothing."""
+    chance = float(rng.random())
+    player.ask_prior(player.algorithm({0: (chance, chance), 1: (1 - chance, 1 - chance)}, epsilon), 0)
+
+
+def _twins(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    """Ask with a free outcome that has two looks, one for either dataset."""
+    looks = [(1, True), (0.0, False), ((1, 2), (True, 2.0)), (Side.BELOW, "below")][int(rng.integers(4))]
+    pair = response(epsilon, *(Twin(look) for look in looks))
+    player.ask_prior(player.algorithm(pair, epsilon), looks[int(rng.integers(2))])
+
+
+def _release(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    pair = a_pair(rng, epsilon, OUTCOMES)
+    when = frozenset(pair) - {free_outcome(rng, pair, towards)} if rng.random() < 0.6 else frozenset()
+    player.release(player.algorithm(pair, epsilon), when)
+
+
+def _revise(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    if not player.pending:
+        _release(player, rng, epsilon, towards)
+        return
+    which = int(rng.integers(len(player.pending)))
+    rest = player.pending[which].law
+    when = frozenset(rest) - {free_outcome(rng, rest, towards)} if rest else frozenset({0})
+    player.revise(which, when if rng.random() < 0.8 else frozenset(rest))
+
+
+def _select(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Select with ties, a threshold and a stopping rule; what may be left out is free."""
+    count = int(rng.integers(2, 4))
+    candidates = []
+    for _ in range(count):
+        pair = a_pair(rng, epsilon, OUTCOMES)
+        if towards and len(pair) == 2 and towards * (pair[min(pair)][0] - pair[min(pair)][1]) < 0:  # type: ignore[type-var]
+            pair = dict(zip(pair, reversed(list(pair.values())), strict=True))  # the low score is the free one
+        candidates.append(player.algorithm(pair, epsilon))
+    threshold = None if rng.random() < 0.5 else float(rng.integers(0, 3))
+    floors = rng.integers(-1, 3, 10)
+    stop = None if rng.random() < 0.3 else lambda seen: _floor(floors, seen)
+    player.select(candidates, int(rng.integers(1, count + 1)), stop, threshold)
+
+
+def _floor(floors: np.ndarray, seen: Sequence[Released]) -> float | None:
+    """Return a random function of what was released: a floor, or None."""
+    scores = [int(answer.outcome) for answer in seen]  # type: ignore[call-overload]
+    level = int(floors[sum((place + 1) * (1 + score) for place, score in enumerate(scores)) % len(floors)])
+    return None if level < 0 else level
+
+
+def _everything(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    player.ask(player.algorithm(a_pair(rng, epsilon, OUTCOMES), epsilon), Everything())
+
+
+def _failing(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Ask what may fail: an exception is an outcome too."""
+    broken = (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)[int(rng.integers(4))]
+    free, way = int(rng.integers(2)), rng.random()
+    pair = response(epsilon, *((free, broken) if towards >= 0 else (broken, free)))
+    if rng.random() < 0.5:
+        pair = a_pair(rng, epsilon, (0, 1, broken))
+    if way < 0.3:
+        player.release(player.algorithm(pair, epsilon), frozenset({0}))
+    elif way < 0.5:
+        other = player.algorithm(response(epsilon, 1, 0), epsilon)
+        player.select([player.algorithm(pair, epsilon), other], threshold=1)
+    else:
+        player.ask_prior(player.algorithm(pair, epsilon), free)
+
+
+def _leaky(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Ask what may give the dataset away, with a δ of its own."""
+    reserve = player.session.meter.delta_left + sum(totals.delta for totals, _, _ in player.meters()) / 2**128
+    delta = reserve * LEAK
+    if not delta > 0:
+        return
+    free, other = (0, 1) if rng.random() < 0.5 else (1, 0)
+    pair = leaky(response(epsilon, *((free, other) if towards >= 0 else (other, free))), delta, 2, 3)
+    way = rng.random()
+    if way < 0.4:
+        player.ask_prior(player.algorithm(pair, epsilon, delta), free)
+    elif way < 0.7:
+        player.release(player.algorithm(pair, epsilon, delta), frozenset({2, 3}))
+    else:
+        player.select([player.algorithm(pair, epsilon, delta) for _ in range(2)], threshold=1)
+
+
+def _twice(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    player.ask(player.twice(a_pair(rng, epsilon, OUTCOMES), epsilon))
+
+
+def _agreement(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    player.ask(player.agreement(a_pair(rng, epsilon, OUTCOMES), epsilon))
+
+
+def _declared(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Ask with a q-target that has its true q."""
+    pair = a_pair(rng, epsilon, OUTCOMES)
+    members = frozenset(pair) - {free_outcome(rng, pair, towards)}
+    laws = list(zip(*pair.values(), strict=True))
+    q = best_q(laws[0], laws[1], [outcome in members for outcome in pair], epsilon)
+    target: Target = QTarget(math.floor(q * 1e9) / 1e9, members) if q > 1e-6 else Everything()
+    player.ask(player.algorithm(pair, epsilon, targets=(*ANY_PRIOR, target)), target)
+
+
+def _between(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    count = int(rng.integers(-2, 3))
+    counts = (count, count + 1) if towards >= 0 else (count + 1, count)
+    player.ask(player.between(Between(0, int(rng.integers(0, 4))), counts, epsilon))
+
+
+def _boundary(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
+    player.ask(player.boundary(a_pair(rng, epsilon, OUTCOMES), epsilon))
+
+
+def _rivals(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Ask a session that has alternatives."""
+    free, other = (0, 1) if rng.random() < 0.5 else (1, 0)
+    pair = response(epsilon, *((free, other) if towards >= 0 else (other, free)))
+    player.ask(player.algorithm(pair, epsilon))
+
+
+TOOLS: Final[dict[str, Tool]] = {
+    "test": _test,
+    "prior": _prior,
+    "twins": _twins,
+    "release": _release,
+    "revise": _revise,
+    "select": _select,
+    "everything": _everything,
+    "failing": _failing,
+    "constant": _constant,
+    "leaky": _leaky,
+    "twice": _twice,
+    "agreement": _agreement,
+    "declared": _declared,
+    "between": _between,
+    "boundary": _boundary,
+    "rivals": _rivals,
+}
+PLAIN: Final = ("test", "prior", "twins", "release", "revise", "select", "everything", "failing", "constant")
+"""What every session without alternatives answers."""
+
+_NEEDS: Final[dict[str, Target]] = {
+    "twice": Disagreement(),
+    "agreement": Disagreement(),
+    "declared": QTarget(0.9, ()),
+    "between": Between(0, 3),
+    "boundary": Boundary(),
+}
+
+
+def usable(session: Session, epsilon: float) -> tuple[str, ...]:
+    """Return the tools that a session has a price for."""
+    if len(session.meters) > 1:
+        return ("rivals",)
+    more = [name for name, target in _NEEDS.items() if _priced(session, target, epsilon)]
+    plain = PLAIN if _priced(session, NotPrior(prior=False), epsilon) else ()
+    return (*plain, *more, *(("leaky",) if plain and session.meter.delta_left > 0 else ()))
+
+
+def _priced(session: Session, target: Target, epsilon: float) -> bool:
+    try:
+        session.meter.quote(target, epsilon)
+    except (NotAllowed, ValueError):
+        return False
+    return True

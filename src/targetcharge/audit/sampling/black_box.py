@@ -1,0 +1,189 @@
+"""Black-box audits: run code many times on two neighbouring inputs, and bound its ε from below.
+
+>>> from targetcharge.accounting.budget import Budget
+>>> from targetcharge.mechanisms import noisy_count
+>>> rows = ["a"] * 10
+>>> honest = black_box(noisy_count(len, epsilon=1.0), rows, rows[:-1], runs=4_000, workers=1)
+>>> honest.passed
+True
+>>> boast = black_box(noisy_count(len, epsilon=1.0), rows, rows[:-1], Budget(0.5, 0.0), runs=4_000, workers=1)
+>>> boast.passed, boast.claimed, boast.attained > 0.5
+(False, 0.5, True)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from targetcharge import checks
+from targetcharge.audit.sampling.bounds import delta_at_least, detectable, epsilon_at_least, runs_needed
+from targetcharge.audit.sampling.events import Event, candidates
+from targetcharge.audit.sampling.features import default_features, given_features
+from targetcharge.audit.sampling.neighbours import check_neighbours
+from targetcharge.audit.sampling.predictable import PredictableEntropy
+from targetcharge.audit.sampling.published import Published, Raised
+from targetcharge.audit.sampling.runs import collect
+from targetcharge.audit.sampling.subject import Subject
+from targetcharge.audit.verdict import Verdict
+from targetcharge.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.audit.sampling.bounds import Counts
+    from targetcharge.audit.sampling.piles import Samples
+
+EVENTS: Final = 4
+"""Events that are counted. Each gets its share of the confidence: more would weaken the bound of every one."""
+
+_POINTS: Final = 33
+
+
+def black_box(
+    run: object,
+    data0: object,
+    data1: object,
+    claim: Budget | None = None,
+    *,
+    relation: str = "add-remove",
+    runs: int = 20_000,
+    confidence: float = 0.999,
+    seed: int = 0,
+    workers: int | None = None,
+    features: Sequence[Callable[[object], object]] = (),
+    progress: Callable[[int, int], object] | None = None,
+) -> Verdict:
+    """Return whether runs on two inputs disprove a claim.
+
+    A claim that is true passes with at least the confidence. A claim that passes may still be false: for other
+    inputs, by less than so many runs can show, or in events that nobody looked at.
+
+    Args:
+        run: an algorithm, a function of the data, or one of the data and `entropy`; what it returns is what it
+            publishes, and of a session it returns the transcript. An error it raises is an outcome.
+        data0: an input.
+        data1: a neighbour.
+        claim: what is promised; an algorithm and a session know their own.
+        relation: what makes the inputs neighbours: "add-remove", "replace-one", or "any" if the caller vouches.
+        runs: on each input. Half of them learn and choose events, the others are counted.
+        confidence: of the bound.
+        seed: of all that the audit decides, and of the entropy that it gives.
+        workers: processes; as many as there are cores if None. Where processes cannot fork there is one.
+        features: functions of what is published, to look at besides the usual.
+        progress: told how many of how many runs are done.
+
+    Raises:
+        InvalidParameter: if the inputs are not neighbours, the runs too few, the outcomes always the same or such
+            that they cannot be counted.
+    """
+    check_neighbours(data0, data1, relation)
+    alpha = (1 - _confidence(confidence)) / EVENTS
+    entropy = PredictableEntropy(np.random.SeedSequence(_seed(seed)).spawn(1)[0])
+    subject = Subject.of(run).claiming(claim, (data0, data1), entropy)
+    promised = subject.claim
+    if promised is None:
+        raise InvalidParameter("claim", claim, "given")
+    _check_runs(checks.positive_integer("runs", runs), promised, alpha)
+    own = given_features(features)
+    samples = collect(subject, (data0, data1), runs, seed, _workers(workers), progress)
+    _check_random(subject, samples, runs)
+    learned = {**samples.learn.first.counts, **samples.learn.second.counts}
+    looked_at = [*default_features(learned), *own]
+    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha)[:EVENTS]
+    return _verdict(events, samples, promised, alpha, runs, confidence)
+
+
+def _verdict(
+    events: list[Event], samples: Samples, claim: Budget, alpha: float, runs: int, confidence: float
+) -> Verdict:
+    counted = [(event, *event.counts(samples.count)) for event in events]
+    if not counted:  # what was published in the first half was always the same
+        event = Event.nothing()
+        counted = [(event, *event.counts(samples.count))]
+    shown = [epsilon_at_least(likely, rare, claim.delta, alpha) for _, likely, rare in counted]
+    attained = max(shown)
+    event, likely, rare = counted[shown.index(attained)]
+    inputs = ("data1", "data0") if event.swapped else ("data0", "data1")
+    power = detectable(claim.epsilon, claim.delta, likely.runs, alpha)
+    fixed = "it is not random; " if likely.seen == likely.runs and not rare.seen else ""
+    words = (
+        f"{fixed}{event.name}: in {likely.seen:,} of {likely.runs:,} counted runs on {inputs[0]}, in"
+        f" {rare.seen:,} of {rare.runs:,} on {inputs[1]}."
+        f" So many runs would show an epsilon from {power:.3g} on, at best"
+    )
+    return Verdict(
+        passed=attained <= claim.epsilon,
+        mode="sampling",
+        quantity="epsilon",
+        claimed=claim.epsilon,
+        attained=attained,
+        at=claim.delta,
+        runs=runs,
+        confidence=confidence,
+        worst=words,
+        curve=_curve([(likely, rare) for _, likely, rare in counted], claim, attained, alpha),
+    )
+
+
+def _curve(
+    counted: list[tuple[Counts, Counts]], claim: Budget, attained: float, alpha: float
+) -> tuple[tuple[float, float, float], ...]:
+    """Return rows (ε, the δ that the claim implies there, the δ that is shown)."""
+    rows = []
+    for epsilon in np.linspace(0.0, 1.25 * max(claim.epsilon, attained), _POINTS).tolist():
+        shown = max(delta_at_least(likely, rare, epsilon, alpha) for likely, rare in counted)
+        rows.append((epsilon, implied_delta(claim, epsilon), shown))
+    return tuple(rows)
+
+
+def implied_delta(claim: Budget, epsilon: float) -> float:
+    """Return the δ at another ε that follows from a claim: that of randomised response that fails with δ."""
+    if epsilon >= claim.epsilon:
+        return claim.delta
+    gain = -math.expm1(epsilon - claim.epsilon) / (1 + math.exp(-claim.epsilon))
+    return claim.delta + (1 - claim.delta) * gain
+
+
+def _confidence(value: float) -> float:
+    expected = "a number from 0.5 to 1, and below 1"
+    if not 0.5 <= checks.real("confidence", value, expected) < 1:
+        raise InvalidParameter("confidence", value, expected)
+    return value
+
+
+def _seed(value: int) -> int:
+    if type(value) is not int or value < 0:
+        raise InvalidParameter("seed", value, "an integer of at least 0")
+    return value
+
+
+def _workers(value: int | None) -> int:
+    if value is not None:
+        return checks.positive_integer("workers", value)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_runs(runs: int, claim: Budget, alpha: float) -> None:
+    counted = runs - 2 * (runs // 4)
+    needed = runs_needed(claim.epsilon, claim.delta, alpha)
+    if counted < needed:
+        expected = (
+            f"at least {2 * needed:,}: half of them are counted, and even an event that always happens on one"
+            f" input and never on the other would not show more than epsilon = {claim.epsilon:g} with fewer"
+        )
+        raise InvalidParameter("runs", runs, expected)
+
+
+def _check_random(subject: Subject, samples: Samples, runs: int) -> None:
+    """Refuse code that did the same in every run on both inputs: an audit of it says nothing."""
+    seen = {thing for part in range(3) for index in (0, 1) for thing in samples[part][index].counts}
+    if len(seen) == 1:
+        only: Published = seen.pop()
+        what = f"all {2 * runs:,} runs published {only.value!r}"
+        hint = "; does it work on this data?" if isinstance(only.value, Raised) else ""
+        raise InvalidParameter("run", subject.name, f"random, or depend on its input: {what}{hint}")

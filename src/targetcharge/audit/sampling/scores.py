@@ -1,0 +1,183 @@
+"""Scores: numbers for published things, learnt from piles: their own, or how much likelier they are on one input.
+
+>>> from targetcharge.audit.sampling.features import Feature
+>>> from targetcharge.audit.sampling.piles import Pair, Pile
+>>> learn = Pair(Pile.of([1, 1, 2]), Pile.of([2, 2, 1]))
+>>> for score in scores(learn, [Feature("the answer", lambda thing: thing.value, alone=True)]):
+...     print(score.words(1.0, True))
+the answer ≥ 1
+the answer is one of
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+import numpy as np
+
+from targetcharge.audit.sampling.leaves import number
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from targetcharge.audit.sampling.features import Feature
+    from targetcharge.audit.sampling.piles import Pair, Pile
+    from targetcharge.audit.sampling.published import Published
+
+_MOST_LABELS: Final = 64
+_BINS: Final = 24
+_SHOWN: Final = 4
+_LONGEST: Final = 60
+
+
+class Score(Protocol):
+    """A number for everything that may be published."""
+
+    def of(self, thing: Published) -> float:
+        """Return it; NaN where there is none."""
+        ...
+
+    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - of an event, not a switch
+        """Return the event "at least (at most) the cut" in words."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Value:
+    """The feature's number itself."""
+
+    feature: Feature
+
+    def of(self, thing: Published) -> float:
+        """Return the number."""
+        found = number(self.feature.of(thing))
+        return math.nan if found is None else found
+
+    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+        """Return for example "answer 2 ≥ 5"."""
+        return f"{self.feature.name} {'≥' if upwards else '≤'} {cut:g}"
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """The log-likelihood ratio of the feature's label; of a number that has too many values, of the bin it is in.
+
+    Attributes:
+        feature: what is looked at.
+        edges: the bins' lower edges; none if labels are few.
+        ratios: of labels, or of bins.
+    """
+
+    feature: Feature
+    edges: tuple[float, ...]
+    ratios: dict[Hashable, float] = field(repr=False)
+
+    def label(self, thing: Published) -> Hashable:
+        """Return the label or the bin."""
+        value = self.feature.of(thing)
+        if not self.edges:
+            return value, type(value)
+        found = number(value)
+        return (value, type(value)) if found is None else bisect.bisect_right(self.edges, found)
+
+    def of(self, thing: Published) -> float:
+        """Return the ratio, 0 for what was not seen."""
+        return self.ratios.get(self.label(thing), 0.0)
+
+    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+        """Return a few of the values."""
+        sign = 1 if upwards else -1
+        inside = sorted((label for label, ratio in self.ratios.items() if sign * ratio >= sign * cut), key=repr)
+        shown = ", ".join(self._shown(label) for label in inside[:_SHOWN])
+        return f"{self.feature.name} is one of {shown}{', …' if len(inside) > _SHOWN else ''}"
+
+    def _shown(self, label: Hashable) -> str:
+        if isinstance(label, int):
+            low = f"[{self.edges[label - 1]:.4g}" if label else "(-∞"
+            high = f"{self.edges[label]:.4g}" if label < len(self.edges) else "∞"
+            return f"{low}, {high})"
+        value = label[0] if isinstance(label, tuple) else label
+        text = repr(getattr(value, "value", value))
+        return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+@final
+@dataclass(frozen=True)
+class Together:
+    """The sum of the log-likelihood ratios of many answers, as if they were independent."""
+
+    tables: tuple[Table, ...]
+
+    def of(self, thing: Published) -> float:
+        """Return the sum, to six digits so that equal sums are equal."""
+        return round(math.fsum(table.of(thing) for table in self.tables), 6)
+
+    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+        """Return it in words."""
+        what = f"the log-likelihood ratios of {len(self.tables)} answers"
+        return f"{what} add up to {'at least' if upwards else 'at most'} {cut:.3g}"
+
+
+@final
+@dataclass(frozen=True)
+class Nothing:
+    """0 for everything."""
+
+    def of(self, thing: Published) -> float:  # noqa: ARG002 - as all scores
+        """Return 0."""
+        return 0.0
+
+    def words(self, cut: float, upwards: bool) -> str:  # noqa: ARG002, FBT001 - see Score
+        """Say that there is nothing to say."""
+        return "nothing in the first half of the runs told the inputs apart"
+
+
+def scores(learn: Pair, features: Sequence[Feature]) -> Iterator[Score]:
+    """Yield the scores of all features that vary."""
+    alone: list[Table] = []
+    for feature in features:
+        table, numbers = _table(feature, learn)
+        if len(numbers) > 1:
+            yield Value(feature)
+        if len(table.ratios) > 1:
+            yield table
+            if feature.alone:
+                alone.append(table)
+    if len(alone) > 1:
+        yield Together(tuple(alone))
+
+
+def _table(feature: Feature, learn: Pair) -> tuple[Table, set[float]]:
+    seen: Counter[float] = Counter()
+    for pile in (learn.first, learn.second):
+        for thing, times in pile.counts.items():
+            found = number(feature.of(thing))
+            if found is not None:
+                seen[found] += times
+    table = Table(feature, _edges(seen) if len(seen) > _MOST_LABELS else (), {})
+    first, second = (_labels(table, pile) for pile in (learn.first, learn.second))
+    ratio = (learn.second.runs + 1) / (learn.first.runs + 1)
+    for label in first | second:
+        table.ratios[label] = math.log((first[label] + 0.5) / (second[label] + 0.5) * ratio)
+    return table, set(seen)
+
+
+def _labels(table: Table, pile: Pile) -> Counter[Hashable]:
+    found: Counter[Hashable] = Counter()
+    for thing, times in pile.counts.items():
+        found[table.label(thing)] += times
+    return found
+
+
+def _edges(seen: Counter[float]) -> tuple[float, ...]:
+    """Return bin edges with about as many runs between each two."""
+    values = sorted(seen)
+    shares = np.cumsum([seen[value] for value in values]) / seen.total()
+    places = np.searchsorted(shares, np.arange(1, _BINS) / _BINS)
+    return tuple(sorted({values[place] for place in places}))

@@ -1,0 +1,184 @@
+"""Sessions with one mistake each: what the audit must flag. `broken(name, monkeypatch)` makes every session so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import targetcharge as tc
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
+from targetcharge.ledger import MemoryLedger
+from targetcharge.ledger.entries import DeltaSpent
+from targetcharge.ledger.room import check
+from targetcharge.numerics.rounding import grains_up
+from targetcharge.sessions import session
+from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.questions import Question
+from targetcharge.sessions.selection import score_of
+
+MISTAKES = {}
+
+
+def mistake(function):
+    MISTAKES[function.__name__] = function
+    return function
+
+
+def broken(name, monkeypatch):
+    """Break all sessions in this way."""
+    MISTAKES[name](monkeypatch)
+
+
+@mistake
+def last_hit_not_charged(monkeypatch):
+    add = MemoryLedger._add
+
+    def forgetful(ledger, entry):
+        spent = ledger.meters[0].totals.spent
+        if (
+            isinstance(entry, tc.Answer)
+            and entry.hit
+            and spent + entry.units[0] >= ledger.meters[0].tariff.capacity
+        ):
+            ledger._entries.append(entry)
+        else:
+            add(ledger, entry)
+
+    monkeypatch.setattr(MemoryLedger, "_add", forgetful)
+
+
+@mistake
+def delta_not_charged_on_misses(monkeypatch):
+    settle = MemoryLedger.settle
+
+    def reserve(ledger, most):
+        ledger.forfeit("interrupted")
+        check(ledger.meters, most)
+        ledger._reserved = most
+
+    def late(ledger, settlement):
+        most = ledger._reserved
+        if most.delta and any(answer.hit for answer in settlement.answers):
+            ledger._add(DeltaSpent(grains_up(most.delta)))
+        settle(ledger, settlement)
+
+    monkeypatch.setattr(MemoryLedger, "reserve", reserve)
+    monkeypatch.setattr(MemoryLedger, "settle", late)
+
+
+@mistake
+def cancelled_call_returns_its_reservation(monkeypatch):
+    def publish(self, most, name, compute):
+        self._ledger.reserve(most)
+        published = attempt(lambda: self._settled(compute))
+        if isinstance(published, Failure):
+            error = published.error()
+            if isinstance(error, KeyboardInterrupt):
+                self._ledger._reserved = None
+            self._ledger.forfeit(name)
+            raise error
+        return published
+
+    monkeypatch.setattr(tc.Session, "_publish", publish)
+
+
+@mistake
+def failures_are_free(monkeypatch):
+    monkeypatch.setattr(MemoryLedger, "forfeit", lambda ledger, _: setattr(ledger, "_reserved", None))
+
+
+@mistake
+def rule_sees_the_next_score(monkeypatch):
+    """The rule names how many of the sorted scores to publish, having seen all."""
+
+    def peeking(outcomes, most, _threshold, stop, release):
+        scores = [score_of(outcome) for outcome in outcomes]
+        order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+        count = most if stop is None else stop([scores[index] for index in order])
+        return [release(index) for index in order[:count]], ""
+
+    monkeypatch.setattr(session, "sweep", peeking)
+
+
+@mistake
+def revise_redraws(monkeypatch):
+    release, kept = tc.Session.release, tc.Session._kept
+    drawn = {}
+
+    def remembering(self, algorithm, when):
+        drawn["last"] = algorithm
+        return release(self, algorithm, when)
+
+    def redrawn(self, seq):
+        return replace(kept(self, seq), outcome=drawn["last"].run(None, None))
+
+    monkeypatch.setattr(tc.Session, "release", remembering)
+    monkeypatch.setattr(tc.Session, "_kept", redrawn)
+
+
+@mistake
+def refusal_depends_on_the_data(monkeypatch):
+    """Only what turns out to be a hit is refused."""
+    reserve, settle = MemoryLedger.reserve, MemoryLedger.settle
+
+    def lenient(ledger, most):
+        ledger.overdrawn = False
+        try:
+            reserve(ledger, most)
+        except tc.BudgetSpent:
+            ledger.overdrawn = True
+
+    def strict(ledger, settlement):
+        if ledger.overdrawn and any(answer.hit for answer in settlement.answers):
+            msg = "the budget does not cover it"
+            raise tc.NotAllowed(msg)
+        settle(ledger, settlement)
+
+    monkeypatch.setattr(MemoryLedger, "reserve", lenient)
+    monkeypatch.setattr(MemoryLedger, "settle", strict)
+
+
+@mistake
+def ties_in_the_order_of_the_data(monkeypatch):
+    """Candidates of one score come in the order of the rows: `ORDER['player']` draws it, and it differs surely."""
+    right = session.sweep
+
+    def by_rows(outcomes, most, threshold, stop, release):
+        reverse = ORDER["player"].draw({False: (1.0, 0.0), True: (0.0, 1.0)})
+        if not reverse:
+            return right(outcomes, most, threshold, stop, release)
+        last = len(outcomes) - 1
+        return right(outcomes[::-1], most, threshold, stop, lambda index: release(last - index))
+
+    monkeypatch.setattr(session, "sweep", by_rows)
+
+
+ORDER = {}
+
+
+@mistake
+def price_of_half_epsilon(monkeypatch):
+    exact, renyi = ExactTariff.quote, RenyiTariff.quote
+    monkeypatch.setattr(ExactTariff, "quote", lambda tariff, target, epsilon: exact(tariff, target, epsilon / 2))
+    monkeypatch.setattr(RenyiTariff, "quote", lambda tariff, target, epsilon: renyi(tariff, target, epsilon / 2))
+
+
+@mistake
+def prior_published_as_it_looks(monkeypatch):
+    def judge(question, outcome):
+        return outcome, tuple(outcome in target for target in question.targets)
+
+    monkeypatch.setattr(Question, "judge", judge)
+
+
+@mistake
+def revisions_are_free(monkeypatch):
+    settle = MemoryLedger.settle
+
+    def free(ledger, settlement):
+        if settlement.closes is None:
+            settle(ledger, settlement)
+        else:
+            ledger._pending.pop(settlement.closes)
+            ledger._reserved = None
+
+    monkeypatch.setattr(MemoryLedger, "settle", free)

@@ -1,0 +1,95 @@
+"""What follows from the seed, on however many workers; progress; what the audit leaves alone."""
+
+import random
+
+import numpy as np
+import pytest
+
+import targetcharge as tc
+from targetcharge.audit import black_box
+from targetcharge.audit.sampling.predictable import PredictableEntropy
+from targetcharge.audit.sampling.runs import collect
+from targetcharge.audit.sampling.subject import Subject
+from targetcharge.mechanisms import noisy_count
+
+TEN, NINE = ["row"] * 10, ["row"] * 9
+COUNT = noisy_count(len, 1.0)
+SHARED = {
+    "random": lambda rows: len(rows) + random.random(),
+    "numpy": lambda rows: len(rows) + np.random.random(),  # noqa: NPY002
+}
+
+
+def test_the_seed_decides_everything_whatever_the_workers():
+    verdicts = [black_box(COUNT, TEN, NINE, runs=2_000, seed=3, workers=workers) for workers in (1, 2, 3)]
+    assert verdicts[0] == verdicts[1] == verdicts[2]
+    assert black_box(COUNT, TEN, NINE, runs=2_000, seed=4, workers=1) != verdicts[0]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_generators_that_code_shares_are_seeded_too(name):
+    claim = tc.Budget(1.0, 0.0)
+    one, other = (
+        black_box(SHARED[name], TEN, NINE, claim, runs=400, seed=3, workers=workers) for workers in (1, 2)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_callers_generators_are_left_as_they_were(name):
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    expected = SHARED[name]([])
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    black_box(COUNT, TEN, NINE, runs=400, workers=1)
+    assert SHARED[name]([]) == expected
+
+
+def test_every_run_is_counted_once():
+    samples = collect(Subject.of(COUNT), (TEN, NINE), runs=1_003, seed=1, workers=2)
+    assert [[samples[part][index].runs for part in range(3)] for index in (0, 1)] == [[250, 250, 503]] * 2
+
+
+def test_progress_is_told():
+    told = []
+    black_box(COUNT, TEN, NINE, runs=1_000, workers=1, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (2_000, 2_000)
+    assert told == sorted(told)
+
+
+def test_workers_that_repeat_each_other_are_found_out():
+    """A generator of the code's own is copied into every worker: half the runs would be copies of the others."""
+    own = np.random.default_rng(7)
+
+    def noisy(rows):
+        return len(rows) + round(own.laplace() * 64)
+
+    with pytest.raises(tc.InvalidParameter, match="workers is 2; it must be 1"):
+        black_box(noisy, TEN, NINE, tc.Budget(1.0, 0.0), runs=4_000, workers=2)
+    assert black_box(noisy, TEN, NINE, tc.Budget(1.0, 0.0), runs=4_000, workers=1).passed
+
+
+def test_rare_outcomes_do_not_make_workers_look_alike():
+    def rare(rows):
+        return np.random.random() < 0.001 * len(rows)  # noqa: NPY002
+
+    assert black_box(rare, TEN, NINE, tc.Budget(1.0, 0.0), runs=2_000, workers=2).passed
+
+
+def test_a_worker_that_dies_is_told():
+    def dies(_rows):
+        import os  # noqa: PLC0415
+
+        os._exit(1)
+
+    with pytest.raises(tc.InvalidParameter, match="able to finish"):
+        black_box(dies, TEN, NINE, tc.Budget(1.0, 0.0), runs=1_000, workers=2)
+
+
+def test_predictable_entropy_repeats_itself_and_is_even():
+    one, other = PredictableEntropy(5), PredictableEntropy(5)
+    words = [one.word() for _ in range(2_000)]
+    assert words == [other.word() for _ in range(2_000)]
+    assert len(set(words)) == 2_000
+    assert abs(sum(word >> 63 for word in words) - 1_000) < 200
