@@ -22,7 +22,7 @@ check: .venv/dev ## Lint, format, types, layers, and every example in the docs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n $(WORKERS) --doctest-modules src README.md CONTRIBUTING.md docs
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --doctest-modules src README.md CONTRIBUTING.md docs
 
 bench: .venv/dev .venv-peers/ready ## Run the benchmarks and print tables; peers run in an environment of their own
 	$(BIN)/python -m benchmarks

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from targetcharge import __version__
-from targetcharge.cli import audit, ledger, plan
+from targetcharge.cli import audit, ledger, plan, self_audit
 from targetcharge.cli.exits import exit_code
 from targetcharge.errors import TargetChargeError
 
@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 app.command("plan")(plan.command)
 app.command("audit")(audit.command)
+app.command("attack")(self_audit.attack)
+app.command("certify")(self_audit.certify)
 app.add_typer(ledger.app, name="ledger")
 
 

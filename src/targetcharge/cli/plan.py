@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Show what a budget buys under each accounting: hits for a query ε, or the query ε for a number of hits."""
     budget = tc.Budget(epsilon, delta)
-    found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=_target(target, width, q))
+    found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q))
     if plot is not None:
         from targetcharge.cli.plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
 
@@ -59,7 +59,8 @@ def command(
         console.print(f"picture: {plot}", highlight=False)
 
 
-def _target(name: TargetName, width: int | None, q: float | None) -> Target:
+def target_of(name: TargetName, width: int | None, q: float | None) -> Target:
+    """Return the target that the options name."""
     if (width is not None) != (name is TargetName.BETWEEN):
         raise tc.InvalidParameter("--width", width, "given with --target between, and only with it")
     if (q is not None) != (name is TargetName.Q):
