@@ -111,7 +111,11 @@ def test_a_function_that_always_raises(workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("thing", [object(), (1, object()), bytearray(b"1"), [iter([])]], ids=repr)
+@pytest.mark.parametrize(
+    "thing",
+    [object(), (1, object()), bytearray(b"1"), [iter([])]],
+    ids=["object", "inside a tuple", "bytearray", "iterator"],
+)
 def test_outcomes_that_cannot_be_counted(thing, workers):
     with pytest.raises(tc.InvalidParameter, match="publishes plain data"):
         black_box(lambda _: thing, [1], [], CLAIM, runs=1_000, workers=workers)
