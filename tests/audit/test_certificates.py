@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 
 import targetcharge as tc
@@ -72,3 +75,28 @@ def test_a_q_too_large_fails_and_the_pair_is_shown(monkeypatch):
 
 def test_a_certificate_is_reproducible_from_its_seed():
     assert certify(tc.Boundary(), 0.3, pairs=500, seed=3) == certify(tc.Boundary(), 0.3, pairs=500, seed=3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("q", [1e-4, 0.01, 0.05, 0.1, 0.3, 1.0])
+def test_true_q_values_pass_on_many_pairs_without_warnings(q, epsilon):
+    """Some of these pairs have hits of mass 1e-13, where differences of masses were rounding."""
+    verdict = certify(tc.QTarget(q, ()), epsilon, pairs=40_000)
+    assert verdict.passed, str(verdict)
+    assert verdict.ratio == pytest.approx(1, abs=1e-8)
+    price = certify(tc.QTarget(q, ()), epsilon, order=1.0001, pairs=40_000)
+    assert price.passed, str(price)
+    assert price.ratio == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("order", [1 + 1e-7, 1.001])
+def test_orders_near_one_are_not_rounding(order):
+    assert certify(tc.NotPrior(0), 0.01, order=order, pairs=PAIRS).passed
+
+
+def test_a_failure_shows_in_the_digits(monkeypatch):
+    monkeypatch.setattr(qvalues, "not_prior", lambda epsilon: (1 + 1e-6) / (math.exp(epsilon) + 1))
+    words = str(certify(tc.NotPrior(0), 0.5, pairs=PAIRS))
+    assert re.match(r"FAILED \(certificate, \d+ pairs\): .* q = 0.377541046\d* and 0.3775406688 is", words)
+    assert "1.000001 of it" in words

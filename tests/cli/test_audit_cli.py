@@ -10,6 +10,8 @@ from targetcharge.cli.app import app
 from targetcharge.cli.exits import AUDIT_FAILED, EXIT_CODES
 
 SOURCE = """
+import sys
+
 import targetcharge as tc
 from targetcharge.randomness import Rate, discrete_laplace
 
@@ -41,6 +43,29 @@ def constant(rows):
 
 def fails(rows):
     raise ValueError("so it goes")
+
+
+def broken():
+    raise ValueError("no rows")
+
+
+def quits():
+    sys.exit(3)
+
+
+def leaves(rows):
+    sys.exit(0)
+
+
+def refused(rows):
+    asked = tc.Session(rows, tc.Budget(1.0, 0.1), 0.3)
+    while True:
+        asked.test(tc.mechanisms.above_threshold(len, 10, 0.3))
+
+
+def prints(rows, entropy):
+    print("a word on the way")
+    return noisy(rows, entropy)
 
 
 def objects(rows):
@@ -131,8 +156,18 @@ def test_a_picture(file, tmp_path, ending, function):
         ("count", ["--confidence", "2"], ("people", "fewer"), "confidence is 2.0"),
         ("count", ["--plot", "picture"], ("people", "fewer"), "a file name with an ending"),
         ("constant", ["--epsilon", "1"], ("people", "fewer"), "random, or depend on its input"),
-        ("fails", ["--epsilon", "1"], ("people", "fewer"), "ValueError raised; does it work on this data"),
+        (
+            "fails",
+            ["--epsilon", "1"],
+            ("people", "fewer"),
+            "ValueError raised (so it goes); does it work on this data",
+        ),
         ("objects", ["--epsilon", "1"], ("people", "fewer"), "publishes plain data"),
+        ("leaves", ["--epsilon", "1"], ("people", "fewer"), "SystemExit raised (0); does it work on this data"),
+        ("leaves", [], ("people", "fewer"), "a run of this one ended: SystemExit raised (0)"),
+        ("refused", [], ("people", "fewer"), "BudgetSpent. A session's answers before an error are lost"),
+        ("count", [], ("broken", "fewer"), "--data0 is 'broken'; it must be a variable, or a function"),
+        ("count", [], ("people", "quits"), "it raised SystemExit(3)"),
         ("missing", [], ("people", "fewer"), "count, boast"),
         ("number", [], ("people", "fewer"), "count, boast"),
         ("not a name", [], ("people", "fewer"), "FILE.py:FUNCTION"),
@@ -169,3 +204,67 @@ def test_as_a_user_runs_it(file):
     assert failed.stdout.startswith("FAILED boast")
     assert slip.returncode == EXIT_CODES[tc.InvalidParameter]
     assert slip.stderr.startswith("tct: data1 is")
+
+
+def test_a_file_that_leaves_is_refused(tmp_path):
+    (tmp_path / "leaves.py").write_text("import sys; sys.exit(0)")
+    found = audit(tmp_path / "leaves.py", "count")
+    assert isinstance(found.exception, tc.InvalidParameter)
+    assert "in a file that can be run: SystemExit(0)" in str(found.exception)
+
+
+CLASSES = """
+import random
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Seen:
+    colour: "Colour"
+
+
+def enumerated(rows):
+    return random.choice(list(Colour))
+
+
+def wrapped(rows):
+    return Seen(random.choice(list(Colour)))
+"""
+
+
+@pytest.mark.parametrize("function", ["enumerated", "wrapped"])
+def test_classes_of_the_audited_file_come_back_from_workers(tmp_path, function):
+    (tmp_path / "random_colours.py").write_text(CLASSES)
+    options = ["--epsilon", "1", "--workers", "2", "--runs", "200"]
+    found = audit(tmp_path / "random_colours.py", function, *options, data=("[1]", "[]"))
+    assert (found.exit_code, found.exception) == (0, None)
+
+
+def test_json_alone_is_on_the_standard_output(file):
+    found = audit(file, "prints", "--epsilon", "1", "--json", "--runs", "100")
+    assert json.loads(found.stdout)["passed"]
+    assert "a word on the way" in found.stderr
+
+
+@pytest.mark.parametrize(("name", "message"), [("no/audit.png", "a folder that exists"), ("audit.xyz", "one of")])
+def test_a_picture_that_cannot_be_drawn_is_refused_before_the_runs(file, tmp_path, monkeypatch, name, message):
+    monkeypatch.setattr("targetcharge.cli.audit.black_box", None)
+    found = audit(file, "boast", "--plot", str(tmp_path / name))
+    assert isinstance(found.exception, tc.InvalidParameter)
+    assert message in str(found.exception)
+
+
+def test_a_picture_that_cannot_be_written_does_not_hide_a_failure(file, tmp_path):
+    folder = tmp_path / "audit.png"
+    folder.mkdir()
+    found = audit(file, "boast", "--plot", str(folder))
+    assert found.exit_code == AUDIT_FAILED
+    assert found.stdout.startswith("FAILED boast")
+    assert "a file that can be written" in found.stderr
+    assert isinstance(audit(file, "count", "--plot", str(folder)).exception, tc.InvalidParameter)

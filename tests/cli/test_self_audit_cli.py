@@ -44,3 +44,32 @@ def test_certify_fails_a_price_that_is_too_small(monkeypatch):
     found = run("certify", "--epsilon", "0.1", "--pairs", "2000")
     assert found.exit_code == AUDIT_FAILED
     assert "FAILED (certificate" in found.output
+
+
+def test_certify_shows_q_where_the_price_is_infinite():
+    found = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--target", "q", "--q", "0.01")
+    assert found.exit_code == 0
+    assert found.output.count("passed (certificate") == 1
+    assert "the price is not tried: order is 2.0; it must be at most 1.93" in found.output
+
+
+def test_certify_refuses_what_is_no_order():
+    found = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--order", "0.5")
+    assert found.exit_code != 0
+    assert "passed" not in found.output
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--meter", "renyi"],
+        ["--meter", "renyi", "--target", "boundary"],
+        ["--target", "disagreement"],
+        ["--target", "q", "--q", "0.3"],
+    ],
+    ids=" ".join,
+)
+def test_other_sessions_can_be_attacked(options):
+    found = run("attack", "--query-epsilon", "0.3", "--restarts", "2", "--steps", "1", "--json", *options)
+    assert found.exit_code == 0
+    assert json.loads(found.output)[0]["passed"]

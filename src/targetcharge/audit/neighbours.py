@@ -93,10 +93,14 @@ def needed_price(
 def _one_way(
     base: NDArray[np.float64], log_ratio: NDArray[np.float64], hits: NDArray[np.bool_], order: float
 ) -> NDArray[np.float64]:
-    """Return -ln(1 - (S_off + S_on - 1)/S_on), with S - 1 = Σ base (r^a - 1 - a(r - 1)) to keep small prices."""
-    growth = np.expm1(order * log_ratio)
-    excess = (base * (growth - order * np.expm1(log_ratio))).sum(axis=-1)
-    on = np.where(hits, base * (1 + growth), 0).sum(axis=-1)
+    """Return -ln(1 - (S_off + S_on - 1)/S_on).
+
+    S - 1 = Σ base (r^a - 1 - a(r - 1)) = Σ base (r (r^{a-1} - 1) - (a - 1)(r - 1)) keeps prices that are small.
+    """
+    beyond = order - 1
+    terms = np.exp(log_ratio) * np.expm1(beyond * log_ratio) - beyond * np.expm1(log_ratio)
+    excess = (base * terms).sum(axis=-1)
+    on = np.where(hits, base * np.exp(order * log_ratio), 0).sum(axis=-1)
     share = np.divide(excess, on, out=np.where(excess > 0, np.inf, 0.0), where=on > 0)
     return np.where(share < 1, -np.log1p(-np.where(share < 1, share, 0)), np.inf)
 

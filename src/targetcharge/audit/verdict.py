@@ -22,6 +22,9 @@ Mode = Literal["exact", "sampling", "certificate"]
 _GIVEN: Final = {"delta": "epsilon", "epsilon": "delta", "moment": "order", "price": "order", "q": "epsilon"}
 """A quantity, and what it is told at."""
 
+_FIGURES: Final = ("{:.6g}", "{:.4g}")
+"""How a figure and a ratio are written."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +72,13 @@ class Verdict:
         """Return one sentence, and the worst case."""
         how = self.mode if self.confidence is None else f"{self.mode}, confidence {self.confidence:g}"
         given = _GIVEN.get(self.quantity, "point")
+        counted = "pairs" if self.mode == "certificate" else "runs"
+        # The digits show on which side of the claim it is.
+        fine = self.mode == "certificate" or (not self.passed and abs(self.ratio - 1) < 1e-3)
+        figure, ratio = ("{:.10g}", "{:.10g}" if abs(self.ratio - 1) < 1e-3 else "{:.4g}") if fine else _FIGURES
         sentence = (
-            f"{'passed' if self.passed else 'FAILED'} ({how}, {self.runs} runs): at {given} = {self.at:.6g}"
-            f" the claim is {self.quantity} = {self.claimed:.6g} and {self.attained:.6g} is attained,"
-            f" {self.ratio:.4g} of it"
+            f"{'passed' if self.passed else 'FAILED'} ({how}, {self.runs} {counted}): at {given} = {self.at:.6g}"
+            f" the claim is {self.quantity} = {figure.format(self.claimed)}"
+            f" and {figure.format(self.attained)} is attained, {ratio.format(self.ratio)} of it"
         )
         return f"{sentence}\nworst: {self.worst}" if self.worst else sentence

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import targetcharge as tc
 from targetcharge.audit.sampling import black_box
 from targetcharge.cli.exits import AUDIT_FAILED
+from targetcharge.cli.figures import new_figure
 from targetcharge.cli.source import load, value_of
 
 if TYPE_CHECKING:
@@ -55,8 +58,10 @@ def command(
     FUNCTION is an algorithm, or a function of the data (or of the data and `entropy`) that returns what is
     published or the session that did. Algorithms and sessions know their claim; other functions need --epsilon.
     """
-    module = load(what)
-    with _progress(quiet=as_json) as progress:
+    if plot is not None:
+        new_figure(plot)  # whether it can be drawn, before the wait
+    with redirect_stdout(sys.stderr), _progress(quiet=as_json) as progress:  # what the audited code prints
+        module = load(what)
         verdict = black_box(
             module.function,
             value_of("--data0", data0, module),
@@ -69,9 +74,26 @@ def command(
             workers=workers,
             progress=_teller(progress),
         )
-    _show(verdict, module.name, as_json=as_json, plot=plot)
+    _show(verdict, module.name, as_json=as_json)
+    if plot is not None:
+        _draw(verdict, module.name, plot, as_json=as_json)
     if not verdict.passed:
         raise typer.Exit(AUDIT_FAILED)
+
+
+def _draw(verdict: Verdict, name: str, plot: Path, *, as_json: bool) -> None:
+    """Draw the picture; that it cannot be drawn does not hide that the audit failed."""
+    from targetcharge.cli.audit_plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
+
+    try:
+        draw(verdict, name, plot)
+    except tc.InvalidParameter as error:
+        if verdict.passed:
+            raise
+        typer.echo(f"tct: {error}", err=True)
+        return
+    if not as_json:
+        Console(soft_wrap=True, highlight=False).print(f"picture: {plot}", markup=False)
 
 
 def _claim(epsilon: float | None, delta: float | None) -> tc.Budget | None:
@@ -100,11 +122,7 @@ def _teller(progress: Progress) -> Callable[[int, int], None]:
     return tell
 
 
-def _show(verdict: Verdict, name: str, *, as_json: bool, plot: Path | None) -> None:
-    if plot is not None:
-        from targetcharge.cli.audit_plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
-
-        draw(verdict, name, plot)
+def _show(verdict: Verdict, name: str, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"function": name, **verdict.as_dict()}, indent=2, ensure_ascii=False))
         return
@@ -119,5 +137,3 @@ def _show(verdict: Verdict, name: str, *, as_json: bool, plot: Path | None) -> N
     console.print(f"Most telling: {verdict.worst}.", markup=False)
     if verdict.passed:
         console.print("A pass is no proof: other inputs, other events and smaller excesses were not seen.")
-    if plot is not None:
-        console.print(f"picture: {plot}", markup=False)

@@ -16,7 +16,7 @@ def new_figure(file: Path) -> Figure:
     """Return an empty figure that will be saved in this file.
 
     Raises:
-        InvalidParameter: if matplotlib is missing, or the name has no ending to choose the format by.
+        InvalidParameter: if matplotlib is missing, the folder is, or the name has no ending that it knows.
     """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
@@ -25,7 +25,14 @@ def new_figure(file: Path) -> Figure:
         raise InvalidParameter("--plot", str(file), expected) from None
     if not file.suffix:
         raise InvalidParameter("--plot", str(file), "a file name with an ending, such as plan.png or plan.svg")
-    return Figure(figsize=(8, 5), layout="constrained")
+    if not file.parent.is_dir():
+        raise InvalidParameter("--plot", str(file), f"in a folder that exists; there is no {file.parent}")
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    known = figure.canvas.get_supported_filetypes()
+    if file.suffix[1:].lower() not in known:
+        expected = f"a file that can be written: one of {', '.join(sorted(known))}"
+        raise InvalidParameter("--plot", str(file), expected)
+    return figure
 
 
 def save(figure: Figure, file: Path) -> None:

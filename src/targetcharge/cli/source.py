@@ -20,6 +20,7 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import Algorithm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 _FORM = "FILE.py:FUNCTION"
@@ -53,15 +54,18 @@ def load(what: str) -> Source:
     file = Path(text)
     if not file.is_file():
         raise InvalidParameter("FUNCTION", what, f"{_FORM}, and there is no file {text}")
-    specification = importlib.util.spec_from_file_location(file.stem, file.resolve())
+    alias = f"audited_{file.stem}"  # a file called random.py must not stand in for Python's own
+    specification = importlib.util.spec_from_file_location(alias, file.resolve())
     if specification is None or specification.loader is None:
         raise InvalidParameter("FUNCTION", what, f"{_FORM}, and {text} cannot be imported")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[f"audited {file.stem}"] = module
+    sys.modules[alias] = module
     sys.path.insert(0, str(file.resolve().parent))  # its neighbours may be imported, as if it were run
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:  # the user's
+        raise
+    except BaseException as error:
         raise InvalidParameter("FUNCTION", what, f"in a file that can be run: {error!r}") from error
     found = getattr(module, name, None)
     if not isinstance(found, Algorithm) and not callable(found):
@@ -82,7 +86,7 @@ def value_of(option: str, text: str, source: Source) -> object:
     """
     if text.isidentifier() and hasattr(source.module, text):
         found = getattr(source.module, text)
-        return found() if callable(found) else found
+        return _called(option, text, found) if callable(found) else found
     try:
         if text.endswith(".json"):
             return json.loads(Path(text).read_text(encoding="utf-8"))
@@ -90,3 +94,13 @@ def value_of(option: str, text: str, source: Source) -> object:
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
         expected = f"a Python literal, a JSON file that can be read, or a name in FILE.py ({error})"
         raise InvalidParameter(option, text, expected) from None
+
+
+def _called(option: str, text: str, function: Callable[[], object]) -> object:
+    try:
+        return function()
+    except KeyboardInterrupt:  # the user's
+        raise
+    except BaseException as error:
+        expected = f"a variable, or a function without parameters that returns an input; it raised {error!r}"
+        raise InvalidParameter(option, text, expected) from error

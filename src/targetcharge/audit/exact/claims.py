@@ -53,6 +53,8 @@ class Claim:
         bends: where else than at the multiples of the query ε, below, to compare.
         order: of the moment; None if there is none, or if computations have a δ of their own.
         total: the claimed ln E[e^{(order-1)·loss}].
+        reserve: the part of δ that is kept for computations with a δ of their own. A game that spends less of it
+            is judged by what it spends: else a charge that is missing could hide in what is left.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Claim:
     bends: tuple[float, ...]
     order: float | None = None
     total: float = math.inf
+    reserve: float = 0.0
 
     @classmethod
     def of(cls, session: Session) -> Claim:
@@ -77,7 +80,7 @@ class Claim:
         bends = {min(whole.epsilon, step * place) for step in steps for place in range(count + 1)}
         name = f"{tariffs[0].name} meter, budget ({whole.epsilon:.4g}, {whole.delta:.4g})"
         if tariffs[0].name == "exact" or reserve:
-            return cls(name, delta, tuple(sorted(bends | {whole.epsilon})))
+            return cls(name, delta, tuple(sorted(bends | {whole.epsilon})), reserve=reserve)
         total = float(np.logaddexp.reduce([from_grains(tariff.capacity) for tariff in tariffs]))
         return cls(name, delta, tuple(sorted(bends | {whole.epsilon})), tariffs[0].order, total)
 

@@ -21,6 +21,7 @@ from targetcharge.audit.exact.claims import Claim, Running
 from targetcharge.audit.exact.views import hockey_stick, losses, moment
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,12 +67,16 @@ def judge(views: Views, claim: Claim | Running, worst: str = "") -> Verdict:
 def _curve(views: Views, claim: Claim, worst: str) -> Verdict:
     points = _points(views, claim)
     told = hockey_stick(views, points)
-    claimed = np.array([claim.delta(float(point)) for point in points])
+    most = np.array([claim.delta(float(point)) for point in points])
+    claimed = np.where(most < 1, np.maximum(0.0, most - _unspent(views, claim)), most)
     ratios = np.where(claimed >= _SMALLEST, np.maximum(0.0, told - _NOISE) / np.maximum(claimed, _SMALLEST), 0.0)
+    beyond = told - claimed * (1 + ROUNDING) - _NOISE
     place = int(ratios.argmax())
+    if beyond.max() > 0 and beyond[place] <= 0:  # only where the claim is too small for a ratio
+        place = int(beyond.argmax())
     rows = np.unique(np.linspace(0, len(points) - 1, _MOST_ROWS).round().astype(int))
     return Verdict(
-        passed=bool((told <= claimed * (1 + ROUNDING) + _NOISE).all()),
+        passed=bool(beyond.max() <= 0),
         mode="exact",
         quantity="delta",
         claimed=float(claimed[place]),
@@ -81,6 +86,14 @@ def _curve(views: Views, claim: Claim, worst: str) -> Verdict:
         worst=worst or claim.name,
         curve=tuple((float(points[row]), float(claimed[row]), float(told[row])) for row in rows),
     )
+
+
+def _unspent(views: Views, claim: Claim) -> float:
+    """Return how much of the δ that is kept for computations is left in every view."""
+    if not claim.reserve:
+        return 0.0
+    spent = max((from_grains(totals.delta) for view in views.seen for totals, _, _ in view.meters), default=0.0)
+    return max(0.0, claim.reserve - spent) * (1 - ROUNDING)
 
 
 def _points(views: Views, claim: Claim) -> NDArray[np.float64]:

@@ -68,6 +68,7 @@ class Strategy:
         questions: the most to ask.
         aim: the usual free outcome moves the loss towards this.
         seed: of the usual way's choices.
+        steady: whether the usual way makes the same choices in every step.
         exceptions: what to do instead in some states.
         visited: the states that were met.
     """
@@ -79,6 +80,7 @@ class Strategy:
     seed: int
     exceptions: Mapping[State, Move] = field(default_factory=dict)
     visited: dict[State, None] = field(default_factory=dict, compare=False, repr=False)
+    steady: bool = False
 
     def __call__(self, player: Player) -> None:
         """Play."""
@@ -98,7 +100,7 @@ class Strategy:
             self.menu[turn % len(self.menu)],
             self.epsilons[turn // len(self.menu) % len(self.epsilons)],
             towards,
-            997 * self.seed + step,
+            997 * self.seed + (0 if self.steady else step),
         )
 
     def changed(self, rng: np.random.Generator, tools: tuple[str, ...]) -> Strategy:
@@ -129,7 +131,7 @@ class Strategy:
             f" the free outcome moving the loss towards {self.aim:g}"
         )
         if len(self.menu) > 1 or self.menu[0] != "test":
-            usual += f" (seed {self.seed})"
+            usual += f" (seed {self.seed}{', steady' if self.steady else ''})"
         met = {state: move for state, move in self.exceptions.items() if state in self.visited}
         told = "".join(
             f"; at loss {loss:+d} steps, {hits} hits left, question {step + 1}: {move.words()}"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Tool = Callable[[Player, np.random.Generator, float, int], None]
 
 OUTCOMES: Final = (0, 1, 2)
-LEAK: Final = 0.1
+LEAK: Final = 0.4
 """Of the δ that a session keeps for its computations, what one leaky computation has."""
 
 
@@ -89,13 +89,16 @@ def _release(player: Player, rng: np.random.Generator, epsilon: float, towards: 
 
 
 def _revise(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
-    if not player.pending:
-        _release(player, rng, epsilon, towards)
+    """Revise what can still tell something; without such a release, make one that tells nothing yet."""
+    telling = [place for place, waiting in enumerate(player.pending) if len(waiting.law) > 1]
+    places = telling if telling or rng.random() < 0.8 else list(range(len(player.pending)))
+    if not places:
+        player.release(player.algorithm(a_pair(rng, epsilon, OUTCOMES), epsilon), frozenset())
         return
-    which = int(rng.integers(len(player.pending)))
+    which = places[int(rng.integers(len(places)))]
     rest = player.pending[which].law
     when = frozenset(rest) - {free_outcome(rng, rest, towards)} if rest else frozenset({0})
-    player.revise(which, when if rng.random() < 0.8 else frozenset(rest))
+    player.revise(which, when if rng.random() < 0.7 else frozenset(rest))
 
 
 def _select(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
@@ -124,16 +127,19 @@ def _everything(player: Player, rng: np.random.Generator, epsilon: float, _: int
     player.ask(player.algorithm(a_pair(rng, epsilon, OUTCOMES), epsilon), Everything())
 
 
+_ERRORS: Final = (ValueError, KeyboardInterrupt, ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
 def _failing(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Ask what may fail: an exception is an outcome too."""
-    broken = (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)[int(rng.integers(4))]
+    broken = _ERRORS[int(rng.integers(len(_ERRORS)))]
     free, way = int(rng.integers(2)), rng.random()
     pair = response(epsilon, *((free, broken) if towards >= 0 else (broken, free)))
-    if rng.random() < 0.5:
+    if rng.random() < 0.25:
         pair = a_pair(rng, epsilon, (0, 1, broken))
-    if way < 0.3:
+    if way < 0.15:
         player.release(player.algorithm(pair, epsilon), frozenset({0}))
-    elif way < 0.5:
+    elif way < 0.3:
         other = player.algorithm(response(epsilon, 1, 0), epsilon)
         player.select([player.algorithm(pair, epsilon), other], threshold=1)
     else:
@@ -145,6 +151,9 @@ def _leaky(player: Player, rng: np.random.Generator, epsilon: float, towards: in
     reserve = player.session.meter.delta_left + sum(totals.delta for totals, _, _ in player.meters()) / 2**128
     delta = reserve * LEAK
     if not delta > 0:
+        return
+    if player.pending and rng.random() < 0.7:
+        player.revise(0, frozenset({2, 3}))
         return
     free, other = (0, 1) if rng.random() < 0.5 else (1, 0)
     pair = leaky(response(epsilon, *((free, other) if towards >= 0 else (other, free))), delta, 2, 3)

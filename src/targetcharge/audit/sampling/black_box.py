@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,12 +24,13 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.audit.sampling.bounds import delta_at_least, detectable, epsilon_at_least, runs_needed
 from targetcharge.audit.sampling.events import Event, candidates
-from targetcharge.audit.sampling.features import default_features, given_features
+from targetcharge.audit.sampling.features import default_features, given_features, left_out
 from targetcharge.audit.sampling.neighbours import check_neighbours
 from targetcharge.audit.sampling.predictable import PredictableEntropy
 from targetcharge.audit.sampling.published import Published, Raised
 from targetcharge.audit.sampling.runs import collect
-from targetcharge.audit.sampling.subject import Subject
+from targetcharge.audit.sampling.scores import Table
+from targetcharge.audit.sampling.subject import ENDINGS, INTERACTION, Subject
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 
@@ -65,7 +68,8 @@ def black_box(
 
     Args:
         run: an algorithm, a function of the data, or one of the data and `entropy`; what it returns is what it
-            publishes, and of a session it returns the transcript. An error it raises is an outcome.
+            publishes, and of a session it returns the transcript. An error it raises is an outcome, known by its
+            type and text; so is sys.exit.
         data0: an input.
         data1: a neighbour.
         claim: what is promised; an algorithm and a session know their own.
@@ -94,8 +98,30 @@ def black_box(
     _check_random(subject, samples, runs)
     learned = {**samples.learn.first.counts, **samples.learn.second.counts}
     looked_at = [*default_features(learned), *own]
-    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha)[:EVENTS]
-    return _verdict(events, samples, promised, alpha, runs, confidence)
+    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha)
+    verdict = _verdict(events[:EVENTS], samples, promised, alpha, runs, confidence)
+    limits = [_ended(samples), left_out(learned), _blind(events, samples)]
+    return replace(verdict, worst=". ".join([verdict.worst, *filter(None, limits)]))
+
+
+def _ended(samples: Samples) -> str:
+    """Return in words that a session's errors hid what it had answered, if they did."""
+    seen: Counter[str] = Counter()
+    for pile in (samples[part][index] for part in range(3) for index in (0, 1)):
+        for thing, times in pile.counts.items():
+            if isinstance(thing.value, Raised) and thing.value.kind in ENDINGS:
+                seen[thing.value.kind] += times
+    if not seen:
+        return ""
+    return f"{', '.join(f'{kind} ended {times:,} runs' for kind, times in sorted(seen.items()))}. {INTERACTION}"
+
+
+def _blind(events: list[Event], samples: Samples) -> str:
+    """Return in words that no label came twice, if none did: there was nothing to learn from."""
+    runs = samples.learn.first.runs + samples.learn.second.runs
+    if events and all(isinstance(event.score, Table) and len(event.score.ratios) >= runs for event in events):
+        return "No outcome came twice, so the audit could not look inside: give features=[…] of what is published"
+    return ""
 
 
 def _verdict(

@@ -8,21 +8,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.audit.sampling.leaves import Path, leaves, lowest_bit, number
-from targetcharge.audit.sampling.published import published_of
+from targetcharge.audit.sampling.leaves import MOST_LEAVES, Path, form, forms, label, leaves, lowest_bit, number
+from targetcharge.audit.sampling.published import Published, Raised, published_of
 from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    from targetcharge.audit.sampling.published import Published
+    Labels = dict[Path, set[tuple[Hashable, Hashable]]]
+    """What was seen at each place."""
 
-_MOST_POSITIONS: Final = 64
+_MOST_POSITIONS: Final = 128
+"""Places that change and are looked at one by one."""
+
+_NOTHING: Final = ("nothing here", None)
 _MOST_COMMON: Final = 4
 _FOLDS: Final[dict[str, Callable[[list[float]], float | None]]] = {
     "the sum": sum,
@@ -50,29 +55,60 @@ class Feature:
 
 
 def default_features(seen: Iterable[Published]) -> list[Feature]:
-    """Return what to look at in things like these: all of it, every place, counts, sums, low bits."""
-    values: dict[Path, set[tuple[Hashable, type]]] = {}
-    common: Counter[tuple[Hashable, type]] = Counter()
-    for thing in seen:
-        for path, leaf in _leaves(thing).items():
-            values.setdefault(path, set()).add((leaf, type(leaf)))
-            common[leaf, type(leaf)] += 1
+    """Return what to look at in things like these: all of it, every place that changes, counts, sums, low bits."""
+    things = list(seen)
+    inside = [_leaves(thing) for thing in things]
+    values = _labels([{path: label(leaf) for path, leaf in each.items()} for each in inside])
     found = [Feature("everything published", lambda thing: thing)]
+    if any(isinstance(thing.value, Raised) for thing in things):
+        found.append(Feature("the kind of error", _error))
     if len(values) > 1:
-        found += _of_many(values, common)
-    changing = [path for path in sorted(values) if len(values[path]) > 1 or len(values) > 1]
-    for path in changing[:_MOST_POSITIONS]:
-        kinds = {kind for _, kind in values[path]}
-        if len(values[path]) > 1:
-            found.append(Feature(_named(path), _leaf(path), alone=True))
-        if kinds & {int, float}:
+        found += _of_many(inside)
+    for path in _changing(values)[:_MOST_POSITIONS]:
+        found.append(Feature(_named(path), _leaf(path), alone=True))
+        if any(number(leaf) is not None for leaf, _ in values[path]):
             found.append(Feature(f"the lowest bit of {_named(path)}", _lowest(path)))
+    for path in _changing(_labels([forms(thing.value) for thing in things]))[:_MOST_POSITIONS]:
+        found.append(Feature(f"the kind and length of {_named(path)}", _form(path)))
     return found
 
 
-def _of_many(
-    values: dict[Path, set[tuple[Hashable, type]]], common: Counter[tuple[Hashable, type]]
-) -> list[Feature]:
+def left_out(seen: Iterable[Published]) -> str:
+    """Return in words what was not looked at one by one, nothing if everything was."""
+    inside = [_leaves(thing) for thing in seen]
+    changing = len(_changing(_labels([{path: label(leaf) for path, leaf in each.items()} for each in inside])))
+    if any(len(each) >= MOST_LEAVES for each in inside):
+        return f"what comes after the first {MOST_LEAVES} values was not looked at by itself"
+    if changing > _MOST_POSITIONS:
+        return f"{changing - _MOST_POSITIONS} of {changing} values that change were not looked at by themselves"
+    return ""
+
+
+def _labels(things: Sequence[Mapping[Path, tuple[Hashable, Hashable]]]) -> Labels:
+    """Return what was seen at each place; that there was nothing in some of the things is seen too."""
+    found: Labels = {}
+    times: Counter[Path] = Counter()
+    for thing in things:
+        for path, each in thing.items():
+            found.setdefault(path, set()).add(each)
+            times[path] += 1
+    for path, labels in found.items():
+        if times[path] < len(things):
+            labels.add(_NOTHING)
+    return found
+
+
+def _changing(values: Labels) -> list[Path]:
+    """Return the places where not always the same was seen, on both inputs together."""
+    return [path for path in sorted(values) if len(values[path]) > 1]
+
+
+def _error(thing: Published) -> str | None:
+    return thing.value.kind if isinstance(thing.value, Raised) else None
+
+
+def _of_many(inside: list[dict[Path, Hashable]]) -> list[Feature]:
+    common = Counter(label(leaf) for each in inside for leaf in each.values())
     found = [Feature("the number of answers", lambda thing: len(_leaves(thing)))]
     for (leaf, _), times in common.most_common(_MOST_COMMON):
         if times == 1:
@@ -81,7 +117,7 @@ def _of_many(
             Feature(f"how many are {leaf!r}", lambda thing, leaf=leaf: _times(thing, leaf)),  # type: ignore[misc]
             Feature(f"where the first {leaf!r} is", lambda thing, leaf=leaf: _first(thing, leaf)),  # type: ignore[misc]
         ]
-    if any(kind in (int, float) for kinds in values.values() for _, kind in kinds):
+    if any(number(leaf) is not None for leaf, _ in common):
         for name, fold in _FOLDS.items():
             found.append(Feature(f"{name} of the numbers", lambda thing, fold=fold: _folded(thing, fold)))  # type: ignore[misc]
     return found
@@ -98,15 +134,16 @@ def given_features(given: Sequence[Callable[[object], object]]) -> list[Feature]
 def _checked(function: Callable[[object], object]) -> Callable[[Published], Hashable]:
     def of(thing: Published) -> Hashable:
         try:
-            return published_of(function(thing.value)).value
+            found = published_of(function(thing.value))
         except Exception as error:
             expected = f"able to take everything that is published: {error!r} on {thing.value!r}"
             raise InvalidParameter("features", function, expected) from error
+        return found if isinstance(found.value, tuple) else found.value
 
     return of
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def _leaves(thing: Published) -> dict[Path, Hashable]:
     """Return the values inside; kept, since many features ask for them."""
     return leaves(thing.value)
@@ -122,6 +159,14 @@ def _leaf(path: Path) -> Callable[[Published], Hashable]:
 
 def _lowest(path: Path) -> Callable[[Published], Hashable]:
     return lambda thing: lowest_bit(_at(thing.value, path))
+
+
+def _form(path: Path) -> Callable[[Published], Hashable]:
+    def of(thing: Published) -> Hashable:
+        found = _at(thing.value, path)
+        return form(found) if isinstance(found, tuple) else None
+
+    return of
 
 
 def _at(value: Hashable, path: Path) -> Hashable:
@@ -141,9 +186,10 @@ def _first(thing: Published, leaf: Hashable) -> int | None:
 
 
 def _alike(one: Hashable, other: Hashable) -> bool:
-    return type(one) is type(other) and one == other
+    return type(one) is type(other) and one == other and label(one) == label(other)
 
 
 def _folded(thing: Published, fold: Callable[[list[float]], float | None]) -> float | None:
     numbers = [found for leaf in _leaves(thing).values() if (found := number(leaf)) is not None]
-    return fold(numbers) if numbers else None
+    found = fold(numbers) if numbers else None
+    return None if found is None or math.isnan(found) else found

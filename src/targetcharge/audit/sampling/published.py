@@ -1,9 +1,9 @@
 """Published things: what one run of the audited code let out, in a form that can be counted.
 
-Values that Python calls equal and that look different (1 and True, 0.0 and -0.0) are told apart.
+Values that Python calls equal and that look different (1 and True, 0.0 and -0.0, [1] and (1,)) are told apart.
 
->>> published_of([1, 2.5]) == published_of((1, 2.5))
-True
+>>> published_of([1, 2.5]) == published_of([1, 2.5]), published_of([1, 2.5]) == published_of((1, 2.5))
+(True, False)
 >>> published_of(1) == published_of(True)
 False
 >>> published_of(object())
@@ -18,7 +18,7 @@ from collections.abc import Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, Self, final
 
 import numpy as np
 
@@ -46,13 +46,62 @@ class Published(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Raised:
-    """The run ended in an error: an outcome like any other, known by its kind."""
+    """The run ended in an error: an outcome like any other, known by its kind and its text."""
 
     kind: str
+    text: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Raised:
+        """Return the outcome that an error is."""
+        try:
+            return cls(type(error).__name__, str(error))
+        except Exception:  # noqa: BLE001 - an error that cannot be shown has no text
+            return cls(type(error).__name__)
 
     def __repr__(self) -> str:
         """Return it in words."""
-        return f"{self.kind} raised"
+        return f"{self.kind} raised ({self.text})" if self.text else f"{self.kind} raised"
+
+
+class Listed(tuple[Hashable, ...]):
+    """What was a list: equal to a tuple, and known by its type."""
+
+    __slots__ = ()
+
+
+class Mapped(tuple[Hashable, ...]):
+    """What was a mapping: its items, in an order of their own."""
+
+    __slots__ = ()
+
+
+class Arrayed(tuple[Hashable, ...]):
+    """What was an array of numpy's."""
+
+    __slots__ = ()
+
+
+class NotANumber(float):
+    """NaN, equal to itself."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Self:
+        """Return it; there is one value."""
+        return super().__new__(cls, math.nan)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is one too."""
+        return isinstance(other, NotANumber)
+
+    def __hash__(self) -> int:
+        """Return the same for all."""
+        return hash("NaN")
+
+    def __reduce__(self) -> tuple[type[NotANumber], tuple[()]]:
+        """Return how to make it again."""
+        return NotANumber, ()
 
 
 class CannotCountError(Exception):
@@ -80,21 +129,24 @@ def _plain(thing: object, looks: list[str]) -> Hashable:
         looks.append(kind)
         return thing
     if isinstance(thing, float | np.floating):
-        return _number(float(thing), looks)
+        return _number(thing, looks)
     if isinstance(thing, list | tuple):
-        looks.append("(")
-        found = tuple([_plain(member, looks) for member in thing])
-        looks.append(")")
-        return found
+        listed = isinstance(thing, list)
+        looks.append("[" if listed else "(")
+        found = [_plain(member, looks) for member in thing]
+        looks.append("]" if listed else ")")
+        return Listed(found) if listed else tuple(found)
     return _rarer(thing, looks)
 
 
-def _number(number: float, looks: list[str]) -> Hashable:
+def _number(number: float | np.floating, looks: list[str]) -> Hashable:
+    if type(number) is not float:
+        looks.append(f"<{type(number).__qualname__}>")
     if math.isnan(number):
         looks.append("x")
-        return "nan"  # no NaN is equal to another
+        return NotANumber()  # no NaN of Python's is equal to another
     looks.append("z" if number == 0 and math.copysign(1, number) < 0 else "f")
-    return number
+    return number if isinstance(number, np.floating) else float(number)
 
 
 def _rarer(thing: object, looks: list[str]) -> Hashable:
@@ -107,13 +159,14 @@ def _rarer(thing: object, looks: list[str]) -> Hashable:
         case Release():
             return _plain((thing.released, thing.outcome), looks)
         case np.generic() | np.ndarray():
-            return _plain(thing.tolist(), looks)
+            return _numpys(thing, looks)
         case AbstractSet():
             looks.append("{")
             return frozenset(published_of(member) for member in thing)
         case Mapping():
             looks.append("{")
-            return _plain(sorted(thing.items(), key=lambda item: repr(item[0])), looks)
+            items = _plain(tuple(sorted(thing.items(), key=lambda item: repr(item[0]))), looks)
+            return Mapped(items) if isinstance(items, tuple) else items
     if not isinstance(thing, Enum) and type(thing).__hash__ in {None, object.__hash__}:
         raise CannotCountError(type(thing).__name__)
     try:
@@ -122,6 +175,15 @@ def _rarer(thing: object, looks: list[str]) -> Hashable:
         raise CannotCountError(type(thing).__name__) from None
     looks.append(f"<{type(thing).__qualname__}>")
     return thing
+
+
+def _numpys(thing: np.generic | np.ndarray, looks: list[str]) -> Hashable:
+    if isinstance(thing, np.ndarray):
+        looks.append(f"<{thing.dtype} {thing.ndim}>")
+        found = _plain(thing.tolist(), looks)
+        return Arrayed(found) if isinstance(found, tuple) else found
+    looks.append(f"<{type(thing).__qualname__}>")
+    return thing if isinstance(thing, np.integer | np.bool) else _plain(thing.item(), looks)
 
 
 def entry(answer: Answer) -> tuple[object, ...]:

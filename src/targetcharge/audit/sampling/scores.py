@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import numpy as np
 
+from targetcharge.audit.sampling.leaves import label as looks
 from targetcharge.audit.sampling.leaves import number
+from targetcharge.audit.sampling.published import Published
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from targetcharge.audit.sampling.features import Feature
     from targetcharge.audit.sampling.piles import Pair, Pile
-    from targetcharge.audit.sampling.published import Published
 
 _MOST_LABELS: Final = 64
 _BINS: Final = 24
@@ -82,9 +83,9 @@ class Table:
         """Return the label or the bin."""
         value = self.feature.of(thing)
         if not self.edges:
-            return value, type(value)
+            return looks(value)
         found = number(value)
-        return (value, type(value)) if found is None else bisect.bisect_right(self.edges, found)
+        return looks(value) if found is None else bisect.bisect_right(self.edges, found)
 
     def of(self, thing: Published) -> float:
         """Return the ratio, 0 for what was not seen."""
@@ -103,7 +104,7 @@ class Table:
             high = f"{self.edges[label]:.4g}" if label < len(self.edges) else "∞"
             return f"{low}, {high})"
         value = label[0] if isinstance(label, tuple) else label
-        text = repr(getattr(value, "value", value))
+        text = repr(value.value if isinstance(value, Published) else value)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from targetcharge.randomness import Entropy
 
 _EXPECTED = "an algorithm, or a function of the data that returns what it publishes or the session that did"
+_GIVEN = "given, an ε and a δ: only an algorithm that is not wrapped and a session know theirs"
+INTERACTION = (
+    "A session's answers before an error are lost to the audit: catch it and return the session, or use"
+    " targetcharge.audit.interaction(opening, script), which keeps them"
+)
+ENDINGS = frozenset({"BudgetSpent", "NotAllowed", "ComputationFailed"})
+"""Errors of a session that is asked too much."""
 
 
 @final
@@ -72,21 +79,22 @@ class Subject:
         if found is None:
             guarantees = [_guarantee(self.draw, each, entropy) for each in data]
             if None in guarantees or guarantees[0] != guarantees[1]:
-                expected = "given, an ε and a δ: only an algorithm that is not wrapped and a session know theirs"
-                raise InvalidParameter("claim", claim, expected)
+                raise InvalidParameter("claim", claim, _GIVEN)
             found = guarantees[0]
         return replace(self, claim=found)
 
     def run(self, data: object, entropy: Entropy) -> Published:
-        """Return what one run publishes; an error is an outcome too.
+        """Return what one run publishes; an error is an outcome too, and so is leaving by sys.exit.
 
         Raises:
             CannotCountError: if it cannot be counted.
         """
         try:
             thing = self.draw(data, entropy)
-        except Exception as error:  # noqa: BLE001 - whatever it raises, who asked can see it
-            return published_of(Raised(type(error).__name__))
+        except KeyboardInterrupt:  # the user's
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, who asked can see it
+            return published_of(Raised.of(error))
         return published_of(thing)
 
 
@@ -103,8 +111,14 @@ def _published_by(algorithm: Algorithm) -> Callable[[object, Entropy], object]:
 def _guarantee(draw: Callable[[object, Entropy], object], data: object, entropy: Entropy) -> Budget | None:
     try:
         thing = draw(data, entropy)
-    except Exception:  # noqa: BLE001 - the audit itself tells what is raised
-        return None
+    except KeyboardInterrupt:  # the user's
+        raise
+    except (Refused, ComputationFailed) as error:
+        expected = f"{_GIVEN}, and a run of this one ended in {type(error).__name__}. {INTERACTION}"
+        raise InvalidParameter("claim", None, expected) from None
+    except BaseException as error:  # noqa: BLE001 - whatever it is
+        expected = f"{_GIVEN}, and a run of this one ended: {Raised.of(error)!r}"
+        raise InvalidParameter("claim", None, expected) from None
     if not isinstance(thing, Session):
         return None
     with thing:
