@@ -102,7 +102,7 @@ def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
             "--width is 0; it must be at least 1",
         ),
         (["--query-epsilon", "0.01", "--q", "0.1"], "--q is 0.1; it must be given with --target q"),
-        (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "a file that can be written"),
+        (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "in a folder that exists"),
         (["--query-epsilon", "0.01", "--plot", "plan.nothing"], "a file that can be written"),
         (["--query-epsilon", "0.01", "--plot", "plan"], "--plot is 'plan'; it must be a file name with an ending"),
     ],
