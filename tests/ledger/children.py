@@ -13,6 +13,7 @@ import targetcharge as tc
 from ledger.asking import approximate, broken, no, opened, say, told, yes
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.tenancy import Neighbour
 from targetcharge.ledger.sqlite.witness import Witness
 
 
@@ -306,30 +307,28 @@ def forks_and_is_killed(pipe, path):
     """Hold a hit back, fork a child that lives on, tell its pid, and wait."""
     session = opened(path, 1)
     session.test(no)
-    pid = os.fork()
-    if pid == 0:
-        pipe.close()
-        time.sleep(60)
-        os._exit(0)
-    pipe.send(pid)
+    pipe.send(_child_that_lives_on(pipe))
     time.sleep(60)
 
 
 def forks_while_it_takes(pipe, path, kind):
     """Fork a child that lives on while this process has locked a neighbour's file, or the witness."""
-    from targetcharge.ledger.sqlite.tenancy import Neighbour  # noqa: PLC0415
-
     name = next(file.stem for file in path.with_name(path.name + "-tenants").glob("*.run"))
-    locks = Neighbour(path, name) if kind == "neighbour" else Witness(path)._locked()
+    locks = Neighbour(path, name) if kind == "neighbour" else Witness.beside(path)._locked()
     with locks as lock:
         if kind == "neighbour":
             lock.wait()
-        pid = os.fork()
-        if pid == 0:
-            pipe.close()
-            time.sleep(60)
-            os._exit(0)
+        pid = _child_that_lives_on(pipe)
     pipe.send(pid)
+
+
+def _child_that_lives_on(pipe):
+    pid = os.fork()
+    if pid == 0:
+        pipe.close()
+        time.sleep(60)
+        os._exit(0)
+    return pid
 
 
 def interrupts(pipe, path, where, capacity, says):
