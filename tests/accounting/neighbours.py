@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from targetcharge.audit.laws import balanced, boundary_wrapped, random_pairs, run_twice
+
+__all__ = ["balanced", "boundary_wrapped", "random_pairs", "run_twice"]  # the pairs that the audit tries, too
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -52,35 +56,6 @@ def order_at(target: Target, epsilon: float, fraction: float) -> float:
 
 
 # Pairs.
-
-
-def balanced(weights: np.ndarray, log_ratios: np.ndarray) -> Laws:
-    """Return the pair with these ln(law0/law1), its masses as close to the weights as two sums of 1 allow.
-
-    Scaling the outcomes that rise by the loss of those that fall, and conversely, makes both sums equal. Every
-    row must have an outcome that rises and one that falls.
-    """
-    change = weights * np.expm1(log_ratios)
-    gain = np.where(change > 0, change, 0).sum(axis=-1, keepdims=True)
-    loss = np.where(change < 0, -change, 0).sum(axis=-1, keepdims=True)
-    law1 = weights * np.where(change > 0, loss, np.where(change < 0, gain, np.sqrt(gain * loss)))
-    law1 /= law1.sum(axis=-1, keepdims=True)
-    return law1 * np.exp(log_ratios), law1
-
-
-def random_pairs(rng: np.random.Generator, count: int, outcomes: int, epsilon: float) -> Laws:
-    """Return ε-indistinguishable pairs: even to very uneven masses, ratios from moderate to all of e^{±ε}.
-
-    Some outcomes have ratio 1: those are common parts.
-    """
-    unevenness = rng.choice([0.1, 1.0, 6.0], (count, 1))
-    weights = np.exp(-unevenness * rng.exponential(size=(count, outcomes)))
-    reach = rng.choice([1.0, 2.0, 100.0], (count, 1))
-    scaled = np.clip(reach * rng.uniform(-1, 1, (count, outcomes)), -1, 1)
-    scaled[rng.random((count, outcomes)) < 0.15] = 0
-    scaled[:, 0] = np.maximum(np.abs(scaled[:, 0]), 1e-3)
-    scaled[:, 1] = -np.maximum(np.abs(scaled[:, 1]), 1e-3)
-    return balanced(weights, epsilon * scaled)
 
 
 def extremal_pairs(rng: np.random.Generator, count: int, outcomes: int, epsilon: float) -> Laws:
@@ -123,21 +98,9 @@ def conditional_release(laws: np.ndarray, target: np.ndarray) -> np.ndarray:
     return np.hstack([laws[:, ~target].sum(axis=1, keepdims=True), laws[:, target]])
 
 
-def run_twice(laws: np.ndarray) -> np.ndarray:
-    """Return the product laws; outcome (i, j) is at i * outcomes + j."""
-    return (laws[:, :, None] * laws[:, None, :]).reshape(len(laws), -1)
-
-
 def off_diagonal(outcomes: int) -> np.ndarray:
     """Return which outcomes of `run_twice` are disagreements."""
     return ~np.eye(outcomes, dtype=bool).ravel()
-
-
-def boundary_wrapped(laws: np.ndarray) -> np.ndarray:
-    """Return the laws of the boundary wrapper: the mark, then each outcome of the wrapped algorithm."""
-    rest = 1 - laws.max(axis=1, keepdims=True)
-    mark = np.minimum(1 / 3, rest / (1 + rest))
-    return np.hstack([mark, (1 - mark) * laws])
 
 
 def mark_only(outcomes: int) -> np.ndarray:

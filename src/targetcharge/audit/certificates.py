@@ -29,7 +29,16 @@ from targetcharge.accounting.targets import (
     Target,
 )
 from targetcharge.audit.exact.pairs import sides
-from targetcharge.audit.neighbours import even_pairs, grid_pairs, largest_q, needed_price, random_pairs
+from targetcharge.audit.laws import (
+    boundary_wrapped,
+    even_pairs,
+    grid_pairs,
+    largest_q,
+    needed_price,
+    random_pairs,
+    run_twice,
+    shuffled,
+)
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 
@@ -114,9 +123,9 @@ def _published(target: Target, epsilon: float, count: int, rng: np.random.Genera
                 yield law0, law1, np.ones(size, dtype=bool), names
             case Disagreement():
                 both = tuple(f"{first}{second}" for first, second in itertools.product(names, repeat=2))
-                yield _twice(law0), _twice(law1), ~np.eye(size, dtype=bool).ravel(), both
+                yield run_twice(law0), run_twice(law1), ~np.eye(size, dtype=bool).ravel(), both
             case Boundary():
-                yield _wrapped(law0), _wrapped(law1), np.arange(size + 1) == 0, ("mark", *names)
+                yield boundary_wrapped(law0), boundary_wrapped(law1), np.arange(size + 1) == 0, ("mark", *names)
             case QTarget():
                 yield _at_rate(law0, law1, target.q, epsilon, names)
             case _:
@@ -133,17 +142,7 @@ def _pairs(
         for pieces in (1, 2, 12):
             yield even_pairs(epsilon, pieces)
     for size in _SIZES:
-        yield random_pairs(rng, math.ceil(count / len(_SIZES)), size, epsilon)
-
-
-def _twice(laws: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (laws[:, :, None] * laws[:, None, :]).reshape(len(laws), -1)
-
-
-def _wrapped(laws: NDArray[np.float64]) -> NDArray[np.float64]:
-    rest = 1 - laws.max(axis=1, keepdims=True)
-    mark = np.minimum(1 / 3, rest / (1 + rest))
-    return np.hstack([mark, (1 - mark) * laws])
+        yield shuffled(rng, *random_pairs(rng, math.ceil(count / len(_SIZES)), size, epsilon))
 
 
 def _band(target: Between, epsilon: float) -> Published:

@@ -52,7 +52,10 @@ def grid_pairs(epsilon: float, outcomes: int) -> tuple[NDArray[np.float64], NDAr
 def random_pairs(
     rng: np.random.Generator, count: int, outcomes: int, epsilon: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return pairs with even to very uneven masses and ratios from moderate to all of e^{±ε}; some are 1."""
+    """Return ε-indistinguishable pairs: even to very uneven masses, ratios from moderate to all of e^{±ε}.
+
+    Some outcomes have ratio 1: those are common parts. The first outcome rises, the second falls.
+    """
     unevenness = rng.choice([0.1, 1.0, 6.0], (count, 1))
     weights = np.exp(-unevenness * rng.exponential(size=(count, outcomes)))
     reach = rng.choice([1.0, 2.0, 100.0], (count, 1))
@@ -60,8 +63,14 @@ def random_pairs(
     scaled[rng.random((count, outcomes)) < 0.15] = 0
     scaled[:, 0] = np.maximum(np.abs(scaled[:, 0]), 1e-3)
     scaled[:, 1] = -np.maximum(np.abs(scaled[:, 1]), 1e-3)
-    places = rng.permuted(np.tile(np.arange(outcomes), (count, 1)), axis=1)
-    law0, law1 = balanced(weights, epsilon * scaled)
+    return balanced(weights, epsilon * scaled)
+
+
+def shuffled(
+    rng: np.random.Generator, law0: NDArray[np.float64], law1: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the pairs with the outcomes of each in another order."""
+    places = rng.permuted(np.tile(np.arange(law0.shape[1]), (len(law0), 1)), axis=1)
     return np.take_along_axis(law0, places, axis=1), np.take_along_axis(law1, places, axis=1)
 
 
@@ -80,6 +89,18 @@ def even_pairs(epsilon: float, outcomes: int) -> tuple[NDArray[np.float64], NDAr
             kept = np.maximum(pieces, 1e-300)
             rows.append((np.append(other, kept * scale), np.append(first, kept)))
     return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+
+
+def run_twice(laws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the product laws; outcome (i, j) is at i * outcomes + j."""
+    return (laws[:, :, None] * laws[:, None, :]).reshape(len(laws), -1)
+
+
+def boundary_wrapped(laws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the laws of the boundary wrapper: the mark, then each outcome of the wrapped algorithm."""
+    rest = 1 - laws.max(axis=1, keepdims=True)
+    mark = np.minimum(1 / 3, rest / (1 + rest))
+    return np.hstack([mark, (1 - mark) * laws])
 
 
 def needed_price(
