@@ -12,6 +12,12 @@ import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import dp_accounting
+import opendp.prelude as dp
+from diffprivlib.accountant import BudgetAccountant
+from diffprivlib.mechanisms import Geometric
+from dp_accounting.rdp import RdpAccountant
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,8 +28,6 @@ WINDOW = 50
 
 def opendp_filter() -> Callable[[], object]:
     """Return one turn of OpenDP's privacy filter: a discrete Laplace count."""
-    import opendp.prelude as dp  # noqa: PLC0415 - each peer is imported only when it runs
-
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
     odometer = dp.c.make_fully_adaptive_composition(*space, output_measure=dp.max_divergence())
@@ -34,9 +38,6 @@ def opendp_filter() -> Callable[[], object]:
 
 def diffprivlib_accountant() -> Callable[[], object]:
     """Return one turn of diffprivlib's accountant: check, draw a geometric count, spend."""
-    from diffprivlib.accountant import BudgetAccountant  # noqa: PLC0415
-    from diffprivlib.mechanisms import Geometric  # noqa: PLC0415
-
     accountant = BudgetAccountant(epsilon=1e6, delta=1e-6)
     mechanism = Geometric(epsilon=EPSILON, sensitivity=1)
     rows = [1] * ROWS
@@ -52,9 +53,6 @@ def diffprivlib_accountant() -> Callable[[], object]:
 
 def dp_accounting_rdp() -> Callable[[], object]:
     """Return one turn of dp-accounting's Rényi accountant, which draws nothing: compose, then ask for ε."""
-    import dp_accounting  # noqa: PLC0415
-    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
-
     accountant: Any = RdpAccountant()
     event = dp_accounting.LaplaceDpEvent(1 / EPSILON)
 

@@ -97,7 +97,7 @@ class NotAllowed(Refused):
     """The session cannot price or answer this kind of question."""
 
 
-class ComputationFailed(TargetChargeError):  # noqa: N818 - as its siblings
+class ComputationFailed(TargetChargeError):  # noqa: N818 - it says what happened, as its siblings do
     """A computation broke after the data was touched. What it reserved stays spent.
 
     Why it broke may depend on the data, so this error has one sentence for all failures, no cause and no context.

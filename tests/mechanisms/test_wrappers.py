@@ -135,7 +135,7 @@ def test_agreement_tells_less_than_twice():
 def alternating(*values):
     """Return an algorithm that gives one value after the other."""
     source = itertools.cycle(values)
-    return tc.private(0.1)(lambda data: next(source))  # noqa: ARG005 - data is what a session passes
+    return tc.private(0.1)(lambda _: next(source))
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,6 @@ def seen(epsilon, hits, menu, games):
     return np.array([hockey_stick(explore(opened, wanderer), epsilon * MULTIPLES) for wanderer in wanderers])
 
 
-@pytest.fixture(autouse=True)
-def _quick_opening(quick_opening):
-    """Open thousands of sessions in seconds."""
-
-
 @pytest.mark.parametrize("hits", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 def test_no_game_of_tests_releases_and_selections_tells_more_than_the_meter_claims(epsilon, hits):

@@ -20,11 +20,6 @@ GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
 TOLERANCE = 1e-12
 
 
-@pytest.fixture(autouse=True)
-def _quick_opening(quick_opening):
-    """Open thousands of sessions in seconds."""
-
-
 def renyi_opener(epsilon, hits, target=None, delta=0.02):
     target = target or tc.NotPrior(prior=False)
     budget = tc.Budget(renyi_epsilon(target, epsilon, hits, delta) * (1 + 1e-9), delta)

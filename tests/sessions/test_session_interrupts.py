@@ -102,13 +102,11 @@ def interrupt_everywhere(start, call, cost, stride=1):
         number += stride
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_at_any_moment_in_memory(name):
     assert interrupt_everywhere(lambda _: opened(data=DATA), *CALLS[name]) > 40
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_at_any_moment_with_a_file(tmp_path, name):
     call, cost = CALLS[name]
@@ -127,13 +125,12 @@ def interrupted_failure(number):
     with opened(data=DATA) as session, Interrupter(number) as interrupter:
         try:
             session.test(computes(broken))
-        except BaseException as error:  # noqa: BLE001 - whatever it is
+        except BaseException as error:  # noqa: BLE001 - any error at all is looked through for the secret
             sys.setprofile(None)
             return lets_out(error), interrupter.rang
     raise AssertionError
 
 
-@pytest.mark.usefixtures("quick_opening")
 def test_ctrl_c_anywhere_around_a_failing_algorithm_lets_nothing_out():
     number, rang = -1, True
     while rang:

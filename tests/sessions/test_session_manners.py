@@ -140,7 +140,7 @@ def test_a_session_and_its_transcript_refuse_to_be_copied_or_pickled(way):
 
 def test_an_answer_can_be_copied_and_pickled():
     answer = opened().test(gives(True))
-    assert pickle.loads(pickle.dumps(answer)) == copy.deepcopy(answer) == answer  # noqa: S301
+    assert pickle.loads(pickle.dumps(answer)) == copy.deepcopy(answer) == answer  # noqa: S301 - what was pickled a moment ago
 
 
 def test_an_answer_is_frozen_hashable_and_neither_true_nor_false():

@@ -62,7 +62,7 @@ def test_several_releases_wait_side_by_side():
     assert releases[1].revise(lambda value: value > 15).outcome == 20
     assert [release.seq for release in session.pending] == [releases[0].seq, releases[2].seq]
     assert session.pending[1].revise({30}).outcome == 30
-    assert releases[0].revise(lambda value: True).outcome == 10  # noqa: ARG005
+    assert releases[0].revise(lambda _: True).outcome == 10
     assert session.pending == ()
     assert session.meter.hits == 3
 

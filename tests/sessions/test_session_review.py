@@ -77,7 +77,7 @@ def test_commits_are_synced_and_logged_ahead(tmp_path):
     with tc.Session([], BUDGET, 0.1, ledger=tmp_path / "l.db") as session:
         store = session._ledger._store
         full = 2
-        assert (store._pragma("synchronous")[0], store._pragma("journal_mode")[0]) == (full, "wal")
+        assert (store._pragma("synchronous"), store._pragma("journal_mode")) == (full, "wal")
     assert isinstance(store, Store)
     with sqlite3.connect(tmp_path / "l.db") as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -70,7 +70,7 @@ CALLS = {
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
 def test_an_error_of_the_algorithm_lets_nothing_out(kind, call):
     session = opened(data=DATA)
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - whatever it is
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - any error at all is looked through for the secret
         call(session, spill(kind))
     error = caught.value
     assert lets_out(error) == []
@@ -91,7 +91,7 @@ def test_the_search_does_find_what_a_careless_session_would_let_out():
         except ValueError:
             if suppressed:
                 raise tc.ComputationFailed from None
-            raise tc.ComputationFailed  # noqa: B904 - careless
+            raise tc.ComputationFailed  # noqa: B904 - a careless algorithm, whose context must not get out
 
     for suppressed in (False, True):
         with pytest.raises(tc.ComputationFailed) as caught:
@@ -144,7 +144,7 @@ def test_a_ledger_that_fails_to_settle_lets_no_outcome_out(monkeypatch, tmp_path
         calls["release"] = lambda session, algorithm: session.release(algorithm, lambda _: True)
     if name == "select":
         calls["select"] = lambda session, algorithm: session.select([algorithm])
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - whatever it is
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - any error at all is looked through for the secret
         calls[name](session, algorithm)
     assert lets_out(caught.value) == []
     assert list(chain(caught.value)) == [caught.value]

@@ -142,7 +142,7 @@ def _floor(stop: Stop, released: Sequence[Released]) -> tuple[Number | None, str
     """Return the floor that a rule names, or what it did wrong."""
     try:
         floor = stop(tuple(released))
-    except Exception as error:  # noqa: BLE001 - any rule's any error
+    except Exception as error:  # noqa: BLE001 - whatever a caller's rule raises is told as its mistake
         return None, f"it raised {type(error).__name__}: {error}"
     if floor is None:
         return None, ""

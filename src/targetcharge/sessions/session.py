@@ -275,7 +275,10 @@ class Session:
     @property
     def meters(self) -> tuple[Reading, ...]:
         """Return all meters, to look at: one, or one for each alternative."""
-        return tuple(Reading(lambda index=index: self._read()[index]) for index in range(len(self._meters)))  # type: ignore[misc]
+        return tuple(Reading(partial(self._one, index)) for index in range(len(self._meters)))
+
+    def _one(self, index: int) -> Meter:
+        return self._read()[index]
 
     def _read(self) -> tuple[Meter, ...]:
         self._turn.check()

@@ -190,10 +190,12 @@ def best_stopping(more):
         """Stop; or test, with the response + free, or - free."""
         found = [max(0.0, 1 - math.exp(claimed(hits, more) - j * EPSILON))]
         if left and hits < HITS:
-            value = lambda *state: max(options(*state))  # noqa: E731
             found.append(up * value(j + 1, hits, left - 1) + down * value(j - 1, hits + 1, left - 1))
             found.append(down * value(j - 1, hits, left - 1) + up * value(j + 1, hits + 1, left - 1))
         return found
+
+    def value(j, hits, left):
+        return max(options(j, hits, left))
 
     def game(player):
         for left in range(QUESTIONS, 0, -1):

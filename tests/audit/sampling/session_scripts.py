@@ -43,14 +43,21 @@ BAND = between_thresholds(len, 10, 14, EPSILON)
 PAIR = tc.twice(noisy_count(lambda rows: len(rows) - 9, EPSILON))
 
 
-def tests(session):
-    for _ in range(ASKED):
-        session.test(TEST)
+def repeated(call, times=ASKED):
+    """Return the script that makes the same call again and again."""
+
+    def script(session):
+        for _ in range(times):
+            call(session)
+
+    return script
 
 
-def values(session):
-    for _ in range(ASKED):
-        session.ask(TEST)
+tests = repeated(lambda session: session.test(TEST))
+values = repeated(lambda session: session.ask(TEST))
+boundaries = repeated(lambda session: session.ask(NEAR))
+betweens = repeated(lambda session: session.ask(BAND))
+twices = repeated(lambda session: session.ask(PAIR), times=4)
 
 
 def releases(session):
@@ -63,18 +70,3 @@ def releases(session):
 
 def selections(session):
     session.select(CANDIDATES, k=2)
-
-
-def boundaries(session):
-    for _ in range(ASKED):
-        session.ask(NEAR)
-
-
-def betweens(session):
-    for _ in range(ASKED):
-        session.ask(BAND)
-
-
-def twices(session):
-    for _ in range(4):
-        session.ask(PAIR)

@@ -1,12 +1,12 @@
 """The audit can fail: broken mechanisms that must be flagged."""
 
-import numpy as np
 import pytest
 
 import targetcharge as tc
 from audit.sampling.lengths import runs
 from audit.sampling.session_scripts import budget_of, until_hits
 from audit.sampling.sparse_vector import WRONG
+from audit.sampling.wild import shared_laplace, shared_uniform
 from targetcharge.audit import black_box
 from targetcharge.randomness import Rate, discrete_laplace
 
@@ -49,7 +49,7 @@ def test_the_low_bits_of_float_noise_are_flagged():
     """numpy's Laplace noise on a count of 0 has finer bits than on a count of 1; ours are integers."""
 
     def float_laplace(rows):
-        return len(rows) + np.random.laplace(scale=1.0)  # noqa: NPY002 - as found in the wild
+        return len(rows) + shared_laplace(scale=1.0)
 
     verdict = black_box(float_laplace, [], ["row"], tc.Budget(1.0, 0.0), runs=runs(3_000), workers=1)
     assert not verdict.passed
@@ -66,7 +66,7 @@ def test_values_with_the_same_noise_are_flagged():
     """Each value alone is private; their difference is not."""
 
     def same_noise(rows):
-        noise = round(1024 * np.random.laplace()) / 1024  # noqa: NPY002
+        noise = round(1024 * shared_laplace()) / 1024
         return len(rows) + noise, rows.count("a") + noise
 
     data = ["b"] * 5, ["b"] * 5 + ["a"]
@@ -80,7 +80,7 @@ def test_a_failure_that_depends_on_the_data_is_flagged():
     def fails(rows):
         if len(rows) > 9:
             raise ValueError
-        return np.random.random() < 0.5  # noqa: NPY002
+        return shared_uniform() < 0.5
 
     verdict = black_box(fails, TEN, NINE, tc.Budget(1.0, 0.0), runs=runs(1_000), workers=1)
     assert not verdict.passed
@@ -100,13 +100,12 @@ def test_a_rare_disaster_is_flagged_at_a_small_delta():
     """With probability 2% the data itself is published: a claim of δ = 0.5% is false whatever ε."""
 
     def rarely(rows):
-        return tuple(rows) if np.random.random() < 0.02 else None  # noqa: NPY002
+        return tuple(rows) if shared_uniform() < 0.02 else None
 
     assert not black_box(rarely, TEN, NINE, tc.Budget(1.0, 0.005), runs=runs(12_000), workers=1).passed
     assert black_box(rarely, TEN, NINE, tc.Budget(3.0, 0.03), runs=runs(12_000), workers=1).passed
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_session_with_more_hits_than_it_claims_is_flagged(meter):
     """As if hits were not charged: sixteen happen on a budget of one."""
@@ -116,7 +115,6 @@ def test_a_session_with_more_hits_than_it_claims_is_flagged(meter):
     assert not verdict.passed
 
 
-@pytest.mark.usefixtures("quick_opening")
 def test_a_refusal_that_depends_on_the_data_is_flagged():
     def refuses(rows):
         with tc.Session(rows, tc.Budget(3.0, 1e-6), 0.1) as session:

@@ -143,7 +143,6 @@ def ask(session):
         session.test(TEST)
 
 
-@pytest.mark.usefixtures("quick_opening")
 def test_a_session_that_runs_into_a_refusal():
     def run(rows):
         session = tc.Session(rows, BUDGET, 0.3)

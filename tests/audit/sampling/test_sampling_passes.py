@@ -51,7 +51,6 @@ def test_wrapped_algorithms_pass_at_the_price_of_all_they_run():
     assert black_box(tc.boundary(test), TEN, NINE, tc.Budget(0.67, 0.0), runs=runs(5_000), workers=1).passed
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_session_that_is_used_up_passes(meter):
     budget = budget_of(2, meter)
@@ -60,7 +59,6 @@ def test_a_session_that_is_used_up_passes(meter):
     assert verdict.attained > 0  # the inputs are told apart, as far as the budget allows
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 @pytest.mark.parametrize("script", ["tests", "values", "releases", "selections"])
 def test_sessions_pass(script, meter):
@@ -69,7 +67,6 @@ def test_sessions_pass(script, meter):
     assert black_box(run, TEN, NINE, budget, runs=runs(1_500), workers=1).passed
 
 
-@pytest.mark.usefixtures("quick_opening")
 @pytest.mark.parametrize(
     ("script", "target", "meter"),
     [
@@ -89,7 +86,6 @@ def test_sessions_with_other_targets_pass(script, target, meter):
     assert black_box(run, TEN, NINE, budget, runs=runs(1_500), workers=1).passed
 
 
-@pytest.mark.usefixtures("quick_opening")
 def test_a_function_that_returns_its_session_knows_its_claim():
     budget = tc.Budget(exact_epsilon(EPSILON, 1, DELTA) * 1.001, DELTA)
 

@@ -1,11 +1,13 @@
 """What follows from the seed, on however many workers; progress; what the audit leaves alone."""
 
+import os
 import random
 
 import numpy as np
 import pytest
 
 import targetcharge as tc
+from audit.sampling.wild import seed_shared, shared_uniform
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling.predictable import PredictableEntropy
 from targetcharge.audit.sampling.runs import collect
@@ -16,7 +18,7 @@ TEN, NINE = ["row"] * 10, ["row"] * 9
 COUNT = noisy_count(len, 1.0)
 SHARED = {
     "random": lambda rows: len(rows) + random.random(),
-    "numpy": lambda rows: len(rows) + np.random.random(),  # noqa: NPY002
+    "numpy": lambda rows: len(rows) + shared_uniform(),
 }
 
 
@@ -38,10 +40,10 @@ def test_generators_that_code_shares_are_seeded_too(name):
 @pytest.mark.parametrize("name", SHARED)
 def test_the_callers_generators_are_left_as_they_were(name):
     random.seed(1)
-    np.random.seed(1)  # noqa: NPY002
+    seed_shared(1)
     expected = SHARED[name]([])
     random.seed(1)
-    np.random.seed(1)  # noqa: NPY002
+    seed_shared(1)
     black_box(COUNT, TEN, NINE, runs=400, workers=1)
     assert SHARED[name]([]) == expected
 
@@ -72,15 +74,13 @@ def test_workers_that_repeat_each_other_are_found_out():
 
 def test_rare_outcomes_do_not_make_workers_look_alike():
     def rare(rows):
-        return np.random.random() < 0.001 * len(rows)  # noqa: NPY002
+        return shared_uniform() < 0.001 * len(rows)
 
     assert black_box(rare, TEN, NINE, tc.Budget(1.0, 0.0), runs=2_000, workers=2).passed
 
 
 def test_a_worker_that_dies_is_told():
     def dies(_rows):
-        import os  # noqa: PLC0415
-
         os._exit(1)
 
     with pytest.raises(tc.InvalidParameter, match="able to finish"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.audit.exact import pairs
@@ -94,14 +95,12 @@ def selected(
         outcomes = [pairs.value_of(outcome) for outcome, _ in joint]
         if any(isinstance(outcome, type) for outcome in outcomes):
             continue
-        released, _ = sweep(
-            outcomes,
-            k,
-            threshold,
-            stop,
-            lambda i, seen=outcomes: Answer(seen[i], hit=True, price=0.0, seq=0, candidate=i),  # type: ignore[misc]
-        )
+        released, _ = sweep(outcomes, k, threshold, stop, partial(_shown, outcomes))
         if [repr((each.candidate, each.outcome)) for each in released] == shown:
             first, second = (math.prod(chances[side] for _, chances in joint) for side in (0, 1))
             same[len(same)] = first, second
     return same
+
+
+def _shown(outcomes: list[object], candidate: int) -> Answer:
+    return Answer(outcomes[candidate], hit=True, price=0.0, seq=0, candidate=candidate)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from targetcharge.accounting.targets import Between, Boundary, NotPrior, QTarget, Target
 from targetcharge.audit.exact import pairs
@@ -50,6 +50,9 @@ class Waiting:
     release: Release
     law: Pair
     told: float
+
+
+Found = TypeVar("Found")
 
 
 @final
@@ -168,7 +171,7 @@ class Player:
             shown = found.outcome if isinstance(found, Answer) else found
             return {outcome: chances for outcome, chances in law.items() if same(outcome, shown)}
 
-        return self.call(call, event, label)  # type: ignore[return-value]
+        return self.call(call, event, label)
 
     def release(self, algorithm: Algorithm, when: Collection[object]) -> Release | None:
         """Call `Session.release`; what is not released can be revised."""
@@ -210,11 +213,11 @@ class Player:
             return selected(laws, k, stop, threshold, found) if isinstance(found, list) else {}
 
         label = f"select {k} {threshold}"
-        return self.call(lambda: self.session.select(candidates, k, stop, threshold), event, label)  # type: ignore[return-value]
+        return self.call(lambda: self.session.select(candidates, k, stop, threshold), event, label)
 
     def call(
-        self, call: Callable[[], object], event: Callable[[object], Pair] | None = None, label: Hashable = "call"
-    ) -> object:
+        self, call: Callable[[], Found], event: Callable[[object], Pair] | None = None, label: Hashable = "call"
+    ) -> Found | None:
         """Make any call and look at all there is to see.
 
         Args:
@@ -225,7 +228,7 @@ class Player:
         self._call = len(self._chance.taken)
         self._follow(label)
         error: BaseException | None = None
-        found: object = None
+        found: Found | None = None
         try:
             found = call()
         except (TargetChargeError, KeyboardInterrupt, SystemExit) as caught:

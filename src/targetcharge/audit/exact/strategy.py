@@ -107,9 +107,13 @@ class Strategy:
         """Return a strategy that differs a little: another move in some state, another aim, other laws."""
         kind = rng.random()
         if kind < 0.15:
-            return self._fresh(aim=max(0.0, self.aim + max(self.epsilons) * float(rng.choice([-1, -0.5, 0.5, 1]))))
+            return replace(
+                self,
+                visited={},
+                aim=max(0.0, self.aim + max(self.epsilons) * float(rng.choice([-1, -0.5, 0.5, 1]))),
+            )
         if kind < 0.25:
-            return self._fresh(seed=int(rng.integers(1 << 20)))
+            return replace(self, visited={}, seed=int(rng.integers(1 << 20)))
         states = list(self.visited) or [(0, 1, 0)]
         exceptions = dict(self.exceptions)
         state = states[int(rng.integers(len(states)))]
@@ -118,10 +122,7 @@ class Strategy:
         else:
             usual = self.exceptions.get(state) or self.usual(state[2], state[0] * max(self.epsilons))
             exceptions[state] = _changed_move(rng, usual, tools, self.epsilons)
-        return self._fresh(exceptions=exceptions)
-
-    def _fresh(self, **parts: object) -> Strategy:
-        return replace(self, visited={}, **parts)  # type: ignore[arg-type]
+        return replace(self, visited={}, exceptions=exceptions)
 
     def words(self) -> str:
         """Return it in words: the usual way, and the exceptions in states that are met."""

@@ -28,6 +28,7 @@ from targetcharge.audit.exact.player import Player
 from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
 from targetcharge.outcomes import Side
+from targetcharge.sessions.selection import score_of
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
@@ -107,7 +108,8 @@ def _select(player: Player, rng: np.random.Generator, epsilon: float, towards: i
     candidates = []
     for _ in range(count):
         pair = a_pair(rng, epsilon, OUTCOMES)
-        if towards and len(pair) == 2 and towards * (pair[min(pair)][0] - pair[min(pair)][1]) < 0:  # type: ignore[type-var]
+        lowest = next(pair[score] for score in OUTCOMES if score in pair)
+        if towards and len(pair) == 2 and towards * (lowest[0] - lowest[1]) < 0:
             pair = dict(zip(pair, reversed(list(pair.values())), strict=True))  # the low score is the free one
         candidates.append(player.algorithm(pair, epsilon))
     threshold = None if rng.random() < 0.5 else float(rng.integers(0, 3))
@@ -118,8 +120,8 @@ def _select(player: Player, rng: np.random.Generator, epsilon: float, towards: i
 
 def _floor(floors: np.ndarray, seen: Sequence[Released]) -> float | None:
     """Return a random function of what was released: a floor, or None."""
-    scores = [int(answer.outcome) for answer in seen]  # type: ignore[call-overload]
-    level = int(floors[sum((place + 1) * (1 + score) for place, score in enumerate(scores)) % len(floors)])
+    blend = sum((place + 1) * (1 + score_of(answer.outcome)) for place, answer in enumerate(seen))
+    level = int(floors[int(blend) % len(floors)])
     return None if level < 0 else level
 
 

@@ -56,7 +56,7 @@ class Event:
     @property
     def name(self) -> str:
         """Return the event in words."""
-        return self.score.words(self.cut, self.upwards)
+        return self.score.words(self.cut, upwards=self.upwards)
 
     @classmethod
     def nothing(cls) -> Event:

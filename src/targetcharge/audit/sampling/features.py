@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.audit.sampling.leaves import MOST_LEAVES, Path, form, forms, label, leaves, lowest_bit, number
@@ -114,12 +114,12 @@ def _of_many(inside: list[dict[Path, Hashable]]) -> list[Feature]:
         if times == 1:
             continue
         found += [
-            Feature(f"how many are {leaf!r}", lambda thing, leaf=leaf: _times(thing, leaf)),  # type: ignore[misc]
-            Feature(f"where the first {leaf!r} is", lambda thing, leaf=leaf: _first(thing, leaf)),  # type: ignore[misc]
+            Feature(f"how many are {leaf!r}", partial(_times, leaf=leaf)),
+            Feature(f"where the first {leaf!r} is", partial(_first, leaf=leaf)),
         ]
     if any(number(leaf) is not None for leaf, _ in common):
         for name, fold in _FOLDS.items():
-            found.append(Feature(f"{name} of the numbers", lambda thing, fold=fold: _folded(thing, fold)))  # type: ignore[misc]
+            found.append(Feature(f"{name} of the numbers", partial(_folded, fold=fold)))
     return found
 
 

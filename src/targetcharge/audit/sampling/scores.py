@@ -4,7 +4,7 @@
 >>> from targetcharge.audit.sampling.piles import Pair, Pile
 >>> learn = Pair(Pile.of([1, 1, 2]), Pile.of([2, 2, 1]))
 >>> for score in scores(learn, [Feature("the answer", lambda thing: thing.value, alone=True)]):
-...     print(score.words(1.0, True))
+...     print(score.words(1.0, upwards=True))
 the answer ≥ 1
 the answer is one of
 """
@@ -42,7 +42,7 @@ class Score(Protocol):
         """Return it; NaN where there is none."""
         ...
 
-    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - of an event, not a switch
+    def words(self, cut: float, *, upwards: bool) -> str:
         """Return the event "at least (at most) the cut" in words."""
         ...
 
@@ -59,7 +59,7 @@ class Value:
         found = number(self.feature.of(thing))
         return math.nan if found is None else found
 
-    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+    def words(self, cut: float, *, upwards: bool) -> str:
         """Return for example "answer 2 ≥ 5"."""
         return f"{self.feature.name} {'≥' if upwards else '≤'} {cut:g}"
 
@@ -91,7 +91,7 @@ class Table:
         """Return the ratio, 0 for what was not seen."""
         return self.ratios.get(self.label(thing), 0.0)
 
-    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+    def words(self, cut: float, *, upwards: bool) -> str:
         """Return a few of the values."""
         sign = 1 if upwards else -1
         inside = sorted((label for label, ratio in self.ratios.items() if sign * ratio >= sign * cut), key=repr)
@@ -119,7 +119,7 @@ class Together:
         """Return the sum, to six digits so that equal sums are equal."""
         return round(math.fsum(table.of(thing) for table in self.tables), 6)
 
-    def words(self, cut: float, upwards: bool) -> str:  # noqa: FBT001 - see Score
+    def words(self, cut: float, *, upwards: bool) -> str:
         """Return it in words."""
         what = f"the log-likelihood ratios of {len(self.tables)} answers"
         return f"{what} add up to {'at least' if upwards else 'at most'} {cut:.3g}"
@@ -130,11 +130,11 @@ class Together:
 class Nothing:
     """0 for everything."""
 
-    def of(self, thing: Published) -> float:  # noqa: ARG002 - as all scores
+    def of(self, thing: Published) -> float:  # noqa: ARG002 - it is 0 for everything
         """Return 0."""
         return 0.0
 
-    def words(self, cut: float, upwards: bool) -> str:  # noqa: ARG002, FBT001 - see Score
+    def words(self, cut: float, *, upwards: bool) -> str:  # noqa: ARG002 - the words are the same for every event
         """Say that there is nothing to say."""
         return "nothing in the first half of the runs told the inputs apart"
 

@@ -116,7 +116,7 @@ def _guarantee(draw: Callable[[object, Entropy], object], data: object, entropy:
     except (Refused, ComputationFailed) as error:
         expected = f"{_GIVEN}, and a run of this one ended in {type(error).__name__}. {INTERACTION}"
         raise InvalidParameter("claim", None, expected) from None
-    except BaseException as error:  # noqa: BLE001 - whatever it is
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the caller is told that no claim could be read
         expected = f"{_GIVEN}, and a run of this one ended: {Raised.of(error)!r}"
         raise InvalidParameter("claim", None, expected) from None
     if not isinstance(thing, Session):

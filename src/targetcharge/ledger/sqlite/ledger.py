@@ -12,6 +12,7 @@ import threading
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import ge
 from typing import TYPE_CHECKING, final
@@ -209,10 +210,10 @@ class SqliteLedger(Ledger):
         for name in self._others():
             with Neighbour(self._place.path, name) as neighbour:
                 if neighbour.died():
-                    self._commit(lambda state, name=name: self._bury(state, name))  # type: ignore[misc]
+                    self._commit(partial(self._bury, name))
                     neighbour.remove()
 
-    def _bury(self, state: State, name: str) -> State:
+    def _bury(self, name: str, state: State) -> State:
         held = self._store.tenants().get(name)
         self._store.remove_tenant(name)
         return self._store.append(state, [Spent("abandoned", held.units, held.count)]) if held else state

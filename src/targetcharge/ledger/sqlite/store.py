@@ -148,7 +148,7 @@ class Store:
         last = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
-                mode = self._pragma("journal_mode = WAL")[0]
+                mode = self._pragma("journal_mode = WAL")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
                     raise
@@ -159,8 +159,10 @@ class Store:
             msg = "this file system has no write-ahead logging: keep the ledger on a local disk"
             raise LedgerError(msg)
 
-    def _pragma(self, setting: str) -> Any:  # noqa: ANN401 - a number or a word
-        return self._connection.execute(f"PRAGMA {setting}").fetchone()
+    def _pragma(self, setting: str) -> object:
+        """Return what SQLite says to a setting: a number, a word, or nothing."""
+        row = self._connection.execute(f"PRAGMA {setting}").fetchone()
+        return row and row[0]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -188,7 +190,7 @@ class Store:
         # Tables first: another process may make them, and the id with them, between the two questions.
         if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return True
-        if self._pragma("application_id")[0] != _APPLICATION:
+        if self._pragma("application_id") != _APPLICATION:
             msg = "this SQLite file is not a ledger"
             raise LedgerError(msg)
         return False
@@ -212,8 +214,7 @@ class Store:
 
     def state(self) -> State:
         """Return where the ledger stands."""
-        columns = "header, number, head, next_seq, sums"
-        row = self._connection.execute(f"SELECT {columns} FROM state").fetchone()  # noqa: S608 - a constant
+        row = self._connection.execute("SELECT header, number, head, next_seq, sums FROM state").fetchone()
         if row is None:
             msg = "the ledger has lost its state: it was damaged or changed"
             raise LedgerError(msg)
