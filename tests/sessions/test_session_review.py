@@ -90,7 +90,7 @@ def test_a_selection_leaves_no_more_than_one_hit_held_back(tmp_path):
         assert session._ledger._held.count == 1
 
 
-@pytest.mark.parametrize("count", [-1, 1.5, True])
+@pytest.mark.parametrize("count", [-1, 1.5, True, False, None, ""])
 def test_last_wants_a_count(count):
     with pytest.raises(tc.InvalidParameter, match="count is"):
         tc.Session([], BUDGET, 0.1).transcript.last(count)

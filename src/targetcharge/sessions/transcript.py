@@ -49,7 +49,8 @@ class Transcript:
 
     def last(self, count: int) -> list[Answer]:
         """Return the last few answers, oldest first."""
-        return list(self._ledger.answers(checks.hits(count, "count") if count else 0))
+        none = count == 0 and not isinstance(count, bool)
+        return [] if none else list(self._ledger.answers(checks.hits(count, "count")))
 
     def __repr__(self) -> str:
         """Return a hint of what it is."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from targetcharge.audit.exact.views import View, Views
 
 _SMALLEST: Final = 1e-12
-_MOST_BENDS: Final = 60
+_MOST_BENDS: Final = 10_000
+"""A claim with more multiples of the query ε than this is compared at the first of them only."""
 
 
 @functools.lru_cache(maxsize=256)

@@ -44,7 +44,8 @@ def judge(views: Views, claim: Claim | Running, worst: str = "") -> Verdict:
     """Return whether a game tells more than is claimed, both directions, and where it comes closest.
 
     The true curve δ(ε) is linear in e^ε between the losses of the views, and an exact claim between multiples of
-    the query ε: all these are compared, and points half way. A moment is compared at its order.
+    the query ε: all these are compared (of the claim's the first 10,000), and points half way. A moment is
+    compared at its order.
 
     Args:
         views: of the game.
