@@ -22,7 +22,7 @@ import numpy as np
 
 
 class Side(StrEnum):
-    """Where a noisy count lies: what a between-thresholds computation publishes."""
+    """Where a noisy count lies: what `side_of_threshold` and `between_thresholds` publish."""
 
     BELOW = "below"
     BETWEEN = "between"
@@ -30,9 +30,10 @@ class Side(StrEnum):
 
 
 class Mark(Enum):
-    """A published outcome that stands for "too close to call"."""
+    """A published outcome that is no value: "too close to call", or "much as it was"."""
 
     BOUNDARY = "boundary"
+    UNCHANGED = "unchanged"
 
     def __repr__(self) -> str:
         """Return the name it is imported by."""
@@ -40,6 +41,7 @@ class Mark(Enum):
 
 
 BOUNDARY: Final = Mark.BOUNDARY
+UNCHANGED: Final = Mark.UNCHANGED
 
 PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
 

@@ -13,15 +13,18 @@ from targetcharge.mechanisms import (
     Algorithm,
     above_threshold,
     between_thresholds,
+    changed,
     exponential,
     noisy_count,
     noisy_max,
+    side_of_threshold,
 )
 
 BAD_EPSILON = [math.nan, math.inf, 0.0, -0.1, 10.1, 1e-12, "0.1", None, True, 1j, [0.1]]
 BAD_SENSITIVITY = [0, -1, math.nan, math.inf, "1", None, True, 1j]
 BAD_INTEGER = [1.0, 2.5, Fraction(3, 2)]
 BAD_THRESHOLD = [math.nan, math.inf, -math.inf, 2.0**54, -(10**400), "5", None, True]
+BAD_FINITE = [math.nan, math.inf, -math.inf, -(10**400), "5", None, True, 1j, tc.UNCHANGED]
 BAD_FUNCTION = [None, 3, "len", [1]]
 BAD_OUTCOMES = [0, -1, 2.0, None, True, "ab", b"ab", [], {1, 2}, [1, 1], [1, True], [0.0, -0.0], [math.nan, 1]]
 BAD_OUTCOMES += [
@@ -29,6 +32,7 @@ BAD_OUTCOMES += [
     [{}],
     ["below", tc.Side.BELOW],
     [tc.BOUNDARY, 1],
+    [1, tc.UNCHANGED],
     np.array([1, 1]),
     {"a": 1},
     range(0),
@@ -54,7 +58,28 @@ TABLE = [
     (
         between_thresholds,
         {"count": len, "low": 5, "high": 9, "epsilon": 0.1},
-        COUNTING | {"low": BAD_THRESHOLD, "high": [*BAD_THRESHOLD, 4]},
+        COUNTING
+        | {
+            "low": BAD_THRESHOLD,
+            "high": [*BAD_THRESHOLD, 4],
+            "sensitivity": BAD_SENSITIVITY + BAD_INTEGER,
+        },
+    ),
+    (
+        side_of_threshold,
+        {"count": len, "threshold": 5, "epsilon": 0.1},
+        COUNTING | {"sensitivity": BAD_SENSITIVITY + BAD_INTEGER, "threshold": BAD_THRESHOLD},
+    ),
+    (
+        changed,
+        {"count": len, "prior": 5.5, "tolerance": 2, "epsilon": 0.1, "threshold": 3},
+        COUNTING
+        | {
+            "prior": BAD_FINITE,
+            "tolerance": [*BAD_FINITE, -1, -1e-300, 0, 0.49, Fraction(49, 100)],
+            "threshold": [bad for bad in BAD_THRESHOLD if bad is not None],
+            "sensitivity": BAD_SENSITIVITY + BAD_INTEGER,
+        },
     ),
     (exponential, {"scores": len, "epsilon": 0.1, "outcomes": 2}, SELECTION | {"sensitivity": BAD_SENSITIVITY}),
     (
@@ -194,6 +219,10 @@ def test_default_targets_and_support():
     assert band.default_target == tc.Between(3, 7)
     assert band.supports(tc.Between(3.0, 7))
     assert not band.supports(tc.Between(3, 8))
+    assert not band.supports(tc.Between(3, 7, 2))
+    sums = between_thresholds(len, 3, 7, 0.1, sensitivity=2)
+    assert sums.default_target == tc.Between(3, 7, sensitivity=2)
+    assert not sums.supports(tc.Between(3, 7))
     assert above_threshold(len, 3, 0.1).default_target == tc.NotPrior(None)
     for algorithm in (band, noisy_count(len, 0.1), exponential(len, 0.1, 3), noisy_max(len, 0.1, 3)):
         assert algorithm.supports(tc.NotPrior(0))
@@ -218,6 +247,8 @@ def test_counts_that_are_not_integers_break_the_run(count):
         noisy_count(lambda data: data, 1.0),
         above_threshold(lambda data: data, 0, 1.0),
         between_thresholds(lambda data: data, 0, 1, 1.0),
+        side_of_threshold(lambda data: data, 0, 1.0),
+        changed(lambda data: data, 0, 1, 1.0),
         noisy_max(lambda data: [data, 0], 1.0, 2),
     ):
         with pytest.raises(TypeError):

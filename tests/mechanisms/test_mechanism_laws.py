@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -11,8 +12,16 @@ import pytest
 
 from mechanisms.goodness import DRAWS, drawn, pvalue
 from randomness.sources import exact_law
-from targetcharge import BOUNDARY, Side
-from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max
+from targetcharge import BOUNDARY, UNCHANGED, Side
+from targetcharge.mechanisms import (
+    above_threshold,
+    between_thresholds,
+    changed,
+    exponential,
+    noisy_count,
+    noisy_max,
+    side_of_threshold,
+)
 from targetcharge.randomness import Rate
 
 SIDES = (Side.BELOW, Side.BETWEEN, Side.ABOVE)
@@ -45,6 +54,25 @@ SAMPLED = [
     ),
     pytest.param(lambda e: between_thresholds(itself, 5, 14.5, e), 0.2, 0, SIDES, 2, id="between-below"),
     pytest.param(lambda e: between_thresholds(itself, -4, 4, e), 0.2, 0, SIDES, 2, id="between-inside"),
+    pytest.param(
+        lambda e: between_thresholds(itself, 5, 14.5, e, sensitivity=4), 0.8, 0, SIDES, 2, id="between-sums-below"
+    ),
+    pytest.param(
+        lambda e: between_thresholds(itself, -4, 4, e, sensitivity=4), 0.8, 0, SIDES, 2, id="between-sums-inside"
+    ),
+    pytest.param(lambda e: side_of_threshold(itself, 6.5, e), 0.3, 0, SIDES[::2], 1, id="side-below"),
+    pytest.param(
+        lambda e: side_of_threshold(itself, -6, e, sensitivity=3), 0.9, 1, SIDES[::2], 1, id="side-above-by-3"
+    ),
+    pytest.param(lambda e: changed(itself, 0, 3.5, e), 0.3, 7, [UNCHANGED, *WINDOW], 1, id="changed-from-below"),
+    pytest.param(
+        lambda e: changed(itself, 2, 5, e, threshold=12, sensitivity=2),
+        0.6,
+        0,
+        [UNCHANGED, None, *WINDOW],
+        1,
+        id="changed-above-a-threshold",
+    ),
     pytest.param(lambda e: exponential(itself, e, 3), 0.6, SCORES[0], range(3), 1, id="exponential"),
     pytest.param(
         lambda e: exponential(itself, e, 4, sensitivity=2.5, monotone=True),
@@ -133,6 +161,86 @@ def test_oracles_of_counts_by_direct_sums(epsilon, count):
         assert close(band.rest(count), 1 - max(law))
 
 
+ENUMERATED = {
+    "between": (lambda e, s: between_thresholds(itself, -2, 3.5, e, sensitivity=s), lambda v: side(v, -2, 3)),
+    "between-one": (lambda e, s: between_thresholds(itself, 4, 4, e, sensitivity=s), lambda v: side(v, 4, 4)),
+    "side": (lambda e, s: side_of_threshold(itself, 1.5, e, sensitivity=s), lambda v: SIDES[2 * (v >= 1.5)]),
+}
+CHANGES = [
+    (0, 0, None),
+    (0, 2.5, None),
+    (3.5, 0.5, None),
+    (0.1, 0.3, None),
+    (-7, 4, -20),
+    (-7, 4, -9),
+    (-7, 4, -2.5),
+    (-7, 4, 6),
+    (2, 40, 5),
+    (Fraction(1, 3), Fraction(8, 3), 3),
+    (10**18, 3, None),
+]
+
+
+def side(value, low, high):
+    return SIDES[(value >= low) + (value > high)]
+
+
+def change(value, prior, tolerance, threshold):
+    if abs(value - Fraction(prior)) <= Fraction(tolerance):
+        return UNCHANGED
+    return value if threshold is None or value >= threshold else None
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.4, 1), (2.0, 3), (10.0, 1)])
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [pytest.param(*case, id=name) for name, case in ENUMERATED.items()]
+    + [
+        pytest.param(
+            lambda e, s, case=case: changed(itself, *case[:2], e, threshold=case[2], sensitivity=s),
+            lambda v, case=case: change(v, *case),
+            id=f"changed-{case}",
+        )
+        for case in CHANGES
+    ],
+)
+def test_oracles_by_enumeration_of_the_noise(make, rule, epsilon, sensitivity):
+    """Every noisy value whose mass is not below e^-200, put through the rule as it is documented."""
+    algorithm = make(epsilon, sensitivity)
+    reach = math.ceil(200 * sensitivity / epsilon)
+    with mpmath.workdps(120):
+        mass = noise_by_mpmath(epsilon, sensitivity)
+        weights = {k: mass(k) for k in range(-reach, reach + 1)}
+        for count in (-31, -12, -11, -7, -3, -1, 0, 1, 2, 4, 5, 9, 43):
+            law = Counter()
+            for k, weight in weights.items():
+                law[rule(count + k)] += weight
+            found = {outcome: algorithm.oracle.probability(count, outcome) for outcome in law}
+            assert found == pytest.approx(
+                {outcome: float(truth) for outcome, truth in law.items()}, rel=1e-12, abs=1e-60
+            )
+            top = max(law.values())
+            assert algorithm.oracle.peak(count) == pytest.approx(float(top), rel=1e-12)
+            assert algorithm.oracle.rest(count) == pytest.approx(float(1 - top), rel=1e-12, abs=1e-60)
+
+
+@pytest.mark.parametrize("case", CHANGES, ids=str)
+def test_what_is_published_of_each_noisy_value(monkeypatch, case):
+    algorithm = changed(itself, *case[:2], 1.0, threshold=case[2])
+    monkeypatch.setattr("targetcharge.mechanisms.change.discrete_laplace", lambda entropy, _: entropy)
+    for value in [*range(-60, 60), *range(10**18 - 9, 10**18 + 9)]:
+        published, expected = algorithm.run(5, value - 5), change(value, *case)
+        assert (type(published), published) == (type(expected), expected)
+
+
+def test_which_side_is_published_of_each_noisy_value(monkeypatch):
+    monkeypatch.setattr("targetcharge.mechanisms.side.discrete_laplace", lambda entropy, _: entropy)
+    for threshold in (-3, 2, 1.5, Fraction(10**20 + 1, 10**20)):
+        algorithm = side_of_threshold(itself, threshold, 1.0)
+        for value in range(-9, 10):
+            assert algorithm.run(5, value - 5) is (Side.ABOVE if value >= threshold else Side.BELOW)
+
+
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize(
     ("epsilon", "sensitivity", "monotone"), [(0.3, 1, False), (2.0, 0.75, True), (10, 1e-3, False)]
@@ -185,6 +293,11 @@ def test_outcomes_that_cannot_be_have_probability_0():
     assert noisy_count(itself, 1.0).oracle.probability(1, None) == 0
     assert above_threshold(itself, 5, 1.0).oracle.probability(9, 4) == 0
     assert between_thresholds(itself, 0, 1, 1.0).oracle.probability(0, "between") == 0
+    assert side_of_threshold(itself, 0, 1.0).oracle.probability(0, "above") == 0
+    assert side_of_threshold(itself, 0, 1.0).oracle.probability(0, Side.BETWEEN) == 0
+    change = changed(itself, 5, 1, 1.0).oracle
+    assert [change.probability(5, outcome) for outcome in (4, 6, None, True, 9.0, BOUNDARY)] == [0] * 6
+    assert changed(itself, 5, 1, 1.0, threshold=9).oracle.probability(5, 8) == 0
     assert exponential(itself, 1.0, 2).oracle.probability((0, 0), True) == 0
     assert exponential(itself, 1.0, 2).oracle.probability((0, 0), BOUNDARY) == 0
 
@@ -192,7 +305,9 @@ def test_outcomes_that_cannot_be_have_probability_0():
 @pytest.mark.parametrize("far", [10**20, -(10**20), 10**400, -(10**400)], ids=["up", "down", "far up", "far down"])
 def test_far_counts_do_not_overflow(far):
     band = between_thresholds(itself, 0, 9, 0.1)
-    for algorithm in (noisy_count(itself, 0.1), above_threshold(itself, 5, 0.1), band):
+    change = [changed(itself, 5, 2, 0.1, threshold=threshold) for threshold in (None, -9, 6, 90)]
+    side = side_of_threshold(itself, 5, 0.1)
+    for algorithm in (noisy_count(itself, 0.1), above_threshold(itself, 5, 0.1), band, side, *change):
         assert 0 < algorithm.oracle.peak(far) <= 1
         assert 0 <= algorithm.oracle.rest(far) < 1
     assert exponential(itself, 0.1, 2).oracle.peak((0, far)) == 1

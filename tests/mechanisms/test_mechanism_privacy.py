@@ -7,9 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from targetcharge import Between, Side
+from targetcharge import UNCHANGED, Between, Side
 from targetcharge.accounting import best_q
-from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max
+from targetcharge.mechanisms import (
+    above_threshold,
+    between_thresholds,
+    changed,
+    exponential,
+    noisy_count,
+    noisy_max,
+    side_of_threshold,
+)
 
 ROUNDING = 1 + 1e-9
 EPSILONS = (0.01, 0.1, 1.0, 5.0)
@@ -45,6 +53,48 @@ def test_counts(epsilon, sensitivity):
     assert 0.999 * epsilon <= worst_ratio(test, pairs, [None, *range(2, 60)]) <= epsilon * ROUNDING
     if sensitivity == 1:
         assert worst_ratio(test, [(1, 2)], [None]) == pytest.approx(epsilon, rel=1e-6)  # randomised response
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sensitivity", [1, 2, 3, 7])
+def test_sides(epsilon, sensitivity):
+    pairs = [(count, count + step) for count in range(-30, 31) for step in range(1, sensitivity + 1)]
+    side = side_of_threshold(itself, 0.5, epsilon, sensitivity=sensitivity)
+    assert 0.9 * epsilon <= worst_ratio(side, pairs, (Side.BELOW, Side.ABOVE)) <= epsilon * ROUNDING
+    if sensitivity == 1:
+        both = [worst_ratio(side, [(0, 1)], [one]) for one in (Side.BELOW, Side.ABOVE)]
+        assert both == pytest.approx([epsilon] * 2, rel=1e-6)  # randomised response
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sensitivity", [1, 3])
+@pytest.mark.parametrize("threshold", [None, -9, 1, 2.5, 12])
+def test_changes(epsilon, sensitivity, threshold):
+    pairs = [(count, count + step) for count in range(-12, 20) for step in range(1, sensitivity + 1)]
+    change = changed(itself, 1, 2.5, epsilon, threshold=threshold, sensitivity=sensitivity)
+    marks = [UNCHANGED] if threshold is None else [UNCHANGED, None]
+    published = [k for k in range(-40, 40) if abs(k - 1) > 2 and (threshold is None or k >= threshold)]
+    assert 0.999 * epsilon <= worst_ratio(change, pairs, published) <= epsilon * ROUNDING
+    assert worst_ratio(change, pairs, marks) <= epsilon * ROUNDING
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sensitivity", [2, 3, 7])
+@pytest.mark.parametrize("width", [1, 2, 5, 21])
+def test_bands_of_sums(epsilon, sensitivity, width):
+    target = Between(0.5, width + 0.5, sensitivity)
+    algorithm = between_thresholds(itself, target.low, target.high, epsilon, sensitivity=sensitivity)
+    assert algorithm.default_target == target
+    reach = min(math.ceil(12 * sensitivity / epsilon), 60)
+    counts = range(-reach, width + reach)
+    laws = {count: [algorithm.oracle.probability(count, side) for side in SIDES] for count in counts}
+    pairs = [(count, count + step) for step in range(1, sensitivity + 1) for count in counts[:-step]]
+    assert worst_ratio(algorithm, pairs, SIDES) <= epsilon * ROUNDING
+    members = [side in target for side in SIDES]
+    smallest = min(best_q(laws[one], laws[other], members, epsilon) for one, other in pairs)
+    declared = target.kind(epsilon).q
+    assert declared * (1 - 1e-9) <= smallest
+    assert smallest == pytest.approx(declared, rel=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -154,7 +154,7 @@ def _bun_steinke_ullman(target: Between) -> Accounting:
     """Return the accounting of their BetweenThresholds, which needs a band of a certain width."""
 
     def wide_enough(query: float, hits: int, delta: float) -> bool:
-        return between_thresholds_gap(query, delta / (2 * hits)) <= target.high - target.low
+        return between_thresholds_gap(query, delta / (2 * hits)) <= (target.high - target.low) / target.sensitivity
 
     def epsilon(query: float, hits: int, delta: float) -> float:
         return between_thresholds_epsilon(query, hits, delta) if wide_enough(query, hits, delta) else math.inf

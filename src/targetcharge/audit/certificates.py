@@ -28,7 +28,6 @@ from targetcharge.accounting.targets import (
     QTarget,
     Target,
 )
-from targetcharge.audit.exact.pairs import sides
 from targetcharge.audit.laws import (
     boundary_wrapped,
     even_pairs,
@@ -41,6 +40,8 @@ from targetcharge.audit.laws import (
 )
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.between import side_law
+from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,12 +147,18 @@ def _pairs(
 
 
 def _band(target: Between, epsilon: float) -> Published:
-    """Return the true laws of noisy counts around a band, one count apart."""
-    low = math.ceil(target.low)
-    edge = min(_EDGE, math.ceil(12 / epsilon))  # beyond it the rounding of the sure side hides the hits
-    counts = range(low - edge, low + target.width + edge)
-    laws = [list(sides(target, (count, count + 1), epsilon).values()) for count in counts]
-    law0, law1 = np.moveaxis(np.array(laws), 2, 0)
+    """Return the true laws of noisy counts around a band: one apart, half the sensitivity, all of it."""
+    low, most = math.ceil(target.low), target.sensitivity
+    noise = NoiseLaw.of(rate_for(epsilon, most))
+    edge = min(_EDGE, math.ceil(12 * most / epsilon))  # beyond it the rounding of the sure side hides the hits
+    counts = range(low - edge - most + 1, low + target.width + edge)
+    laws = {
+        count: side_law(count, low, low + target.width - 1, noise)
+        for count in range(counts.start, counts.stop + most)
+    }
+    shifts = {1, math.ceil(most / 2), most}
+    pairs = [(laws[count], laws[count + shift]) for shift in sorted(shifts) for count in counts]
+    law0, law1 = np.moveaxis(np.array(pairs), 1, 0)
     return law0, law1, np.array([False, True, False]), ("below", "between", "above")
 
 

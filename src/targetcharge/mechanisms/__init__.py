@@ -8,27 +8,35 @@ True
 """
 
 from targetcharge.mechanisms.algorithm import Algorithm, Oracle
+from targetcharge.mechanisms.battery import Battery, batch, battery
 from targetcharge.mechanisms.between import between_thresholds
 from targetcharge.mechanisms.boundary_wrapper import boundary
+from targetcharge.mechanisms.change import changed
 from targetcharge.mechanisms.count import noisy_count
 from targetcharge.mechanisms.declared import private
 from targetcharge.mechanisms.exponential_mechanism import exponential
 from targetcharge.mechanisms.noisy_maximum import noisy_max
 from targetcharge.mechanisms.opendp_measurement import from_opendp
 from targetcharge.mechanisms.run_twice import agreement, twice
+from targetcharge.mechanisms.side import side_of_threshold
 from targetcharge.mechanisms.threshold import above_threshold
 
 __all__ = [
     "Algorithm",
+    "Battery",
     "Oracle",
     "above_threshold",
     "agreement",
+    "batch",
+    "battery",
     "between_thresholds",
     "boundary",
+    "changed",
     "exponential",
     "from_opendp",
     "noisy_count",
     "noisy_max",
     "private",
+    "side_of_threshold",
     "twice",
 ]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from targetcharge.accounting.targets import Target
+    from targetcharge.mechanisms.accuracy import Accuracy
     from targetcharge.randomness import Entropy
 
     Support = type[Target] | Target
@@ -68,6 +69,8 @@ class Algorithm:
         default_target: the one to ask with when the caller names none, if there is a natural one.
         oracle: the probabilities of its outcomes, if it can tell them.
         publish: what leaves of an outcome.
+        accuracy: what an outcome says about the true value, if that can be told.
+        prior: the earlier value that UNCHANGED stands for, if it publishes that.
     """
 
     name: str
@@ -78,6 +81,8 @@ class Algorithm:
     default_target: Target | None = None
     oracle: Oracle | None = None
     publish: Callable[..., object] = all_of_it
+    accuracy: Accuracy | None = None
+    prior: float | None = None
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""

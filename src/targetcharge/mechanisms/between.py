@@ -5,7 +5,7 @@
 >>> algorithm.run(range(10), SystemEntropy())
 <Side.BELOW: 'below'>
 >>> algorithm.default_target
-Between(low=90, high=110)
+Between(low=90, high=110, sensitivity=1)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between
+from targetcharge.mechanisms.accuracy import Accuracy, sided
 from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm
 from targetcharge.mechanisms.finite_law import FiniteOracle
 from targetcharge.mechanisms.naming import title
@@ -35,25 +36,25 @@ def between_thresholds(
     high: float,
     epsilon: float,
     *,
+    sensitivity: int = 1,
     name: str | None = None,
 ) -> Algorithm:
     """Return the algorithm that publishes on which side of the closed band [low, high] a noisy count lies.
 
-    Asked with `Between(low, high)`, its default target, only BETWEEN costs. That target's price is the one of
-    counts that change by at most 1, so no other sensitivity is offered.
+    Asked with `Between(low, high, sensitivity)`, its default target, only BETWEEN costs.
 
     Args:
-        count: a function of the data whose value is an integer that changes by at most 1 when a unit is added or
-            removed.
+        count: a function of the data whose value is an integer.
         low: lower threshold.
         high: upper threshold, with at least one integer in [low, high].
-        epsilon: ε of one run, the rate of the noise.
+        epsilon: ε of one run; the noise has rate ε/sensitivity.
+        sensitivity: the most the count changes when a unit is added or removed; an integer.
         name: what the transcript calls it.
     """
     checks.function_of_data("count", count)
-    band = Between(low, high)
+    band = Between(low, high, sensitivity)
     least, most = math.ceil(low), math.floor(high)
-    rate = rate_for(epsilon, 1)
+    rate = rate_for(epsilon, band.sensitivity)
     noise = NoiseLaw.of(rate)
 
     def run(data: object, entropy: Entropy) -> Side:
@@ -69,6 +70,7 @@ def between_thresholds(
         run=run,
         targets=(*ANY_PRIOR, band),
         default_target=band,
+        accuracy=Accuracy.of(rate, sided(least, most)),
         oracle=FiniteOracle(
             (Side.BELOW, Side.BETWEEN, Side.ABOVE),
             lambda data: side_law(operator.index(count(data)), least, most, noise),

@@ -54,6 +54,7 @@ def boundary(algorithm: Algorithm) -> Algorithm:
         run=run,
         targets=(target,),
         default_target=target,
+        accuracy=inner.accuracy,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.outcomes import BOUNDARY, PUBLISHABLE, UnpublishableError, publishable
+from targetcharge.outcomes import BOUNDARY, PUBLISHABLE, UNCHANGED, UnpublishableError, publishable
 
 _EXPECTED = "a list of different outcomes, or their number"
 
@@ -38,8 +38,8 @@ def declared(outcomes: Outcomes) -> tuple[object, ...]:
         found = tuple(publishable(outcome) for outcome in outcomes)
     except UnpublishableError:
         raise InvalidParameter("outcomes", outcomes, f"a list whose members are each {PUBLISHABLE}") from None
-    if len(set(found)) < len(found) or BOUNDARY in found:
-        raise InvalidParameter("outcomes", outcomes, f"{_EXPECTED}, none of them {BOUNDARY!r}")
+    if len(set(found)) < len(found) or not {BOUNDARY, UNCHANGED}.isdisjoint(found):
+        raise InvalidParameter("outcomes", outcomes, f"{_EXPECTED}, none of them {BOUNDARY!r} or {UNCHANGED!r}")
     return found
 
 

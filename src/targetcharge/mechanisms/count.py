@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from targetcharge import checks
+from targetcharge.mechanisms.accuracy import Accuracy, exactly
 from targetcharge.mechanisms.algorithm import Algorithm
 from targetcharge.mechanisms.naming import title
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
@@ -52,6 +53,7 @@ def noisy_count(
         delta=0.0,
         run=run,
         oracle=CountOracle(count, NoiseLaw.of(rate)),
+        accuracy=Accuracy.of(rate, exactly),
     )
 
 

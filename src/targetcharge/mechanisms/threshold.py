@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
+from targetcharge.mechanisms.accuracy import Accuracy, above
 from targetcharge.mechanisms.algorithm import Algorithm
 from targetcharge.mechanisms.naming import title
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
@@ -63,6 +64,7 @@ def above_threshold(
         run=run,
         default_target=NotPrior(None),
         oracle=ThresholdOracle(count, least, NoiseLaw.of(rate)),
+        accuracy=Accuracy.of(rate, above(least - 1)),
     )
 
 

@@ -22,7 +22,7 @@ def kind_in_words(target: Target) -> str:
     """Return what of a target decides its price: not which prior, nor which members."""
     match target:
         case Between():
-            return f"Between of {target.width} integers"
+            return f"Between of {target.width} integers" + _sensitivity(target, " with sensitivity ")
         case QTarget(q):
             return f"QTarget({q!r})"
         case _:
@@ -35,10 +35,15 @@ def words(target: Target) -> str:
         case NotPrior(prior):
             text = f"NotPrior({shown(prior)})"
         case Between(low, high):
-            text = f"Between({low!r}, {high!r})"
+            text = f"Between({low!r}, {high!r}{_sensitivity(target, ', sensitivity=')})"
         case QTarget(q, members):
             named = sorted(map(shown, members)) if isinstance(members, set | frozenset) else members
             text = f"QTarget({q!r}, {named})"
         case _:
             text = f"{type(target).__name__}()"
     return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"
+
+
+def _sensitivity(band: Between, before: str) -> str:
+    """Return the sensitivity if it is not 1: it decides the price as the width does."""
+    return "" if band.sensitivity == 1 else f"{before}{band.sensitivity}"

@@ -5,12 +5,15 @@
 (True, False)
 >>> target.width
 21
+>>> Between(90, 110, sensitivity=5).price(1.5, 0.5) > target.price(1.5, 0.5)
+True
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
@@ -24,11 +27,33 @@ from targetcharge.outcomes import Side
 from targetcharge.randomness.laplace import Rate
 
 
+def _rate(epsilon: float, sensitivity: int) -> float:
+    """Return the rate of the noise that is drawn for ε: ε/sensitivity, rounded down twice.
+
+    First to a float, then to a `Rate`. Below the smallest rate nothing is drawn: there the float itself.
+    """
+    exact = Fraction(epsilon) / sensitivity
+    quotient = float(exact)
+    if quotient > exact:
+        quotient = math.nextafter(quotient, 0.0)
+    if quotient < checks.MIN_QUERY_EPSILON:
+        return quotient
+    rate = Rate.at_most(quotient)
+    return rate.numerator / rate.denominator
+
+
+def _q_at(rate: float, width: int, sensitivity: int) -> float:
+    """Return (1 - e^{-w·rate})/(e^{Δ·rate} + 1), Δ the sensitivity (docs/theory.md#q-values, row d)."""
+    return qvalues.between(rate, width) * (qvalues.not_prior(sensitivity * rate) / qvalues.not_prior(rate))
+
+
 @lru_cache(maxsize=4096)
-def _q(epsilon: float, width: int) -> float:
-    """Return the band's q under the noise drawn for ε: its rate is the ε rounded down, so q is a hair smaller."""
-    rate = Rate.at_most(epsilon)
-    return down(qvalues.between(rate.numerator / rate.denominator, width))
+def _q(epsilon: float, width: int, sensitivity: int) -> float:
+    """Return the band's q under the noise drawn for ε, from below.
+
+    Its rate is ε/Δ rounded down, so e^{Δ·rate} ≤ e^ε. A q-target with a smaller ε is one with ε.
+    """
+    return down(_q_at(_rate(epsilon, sensitivity), width, sensitivity))
 
 
 @final
@@ -36,23 +61,26 @@ def _q(epsilon: float, width: int) -> float:
 class Between(Target):
     """The noisy count lies in the closed band [low, high].
 
-    The price is that of discrete Laplace noise with parameter ε, where the band holds `width` integers.
+    The price is that of discrete Laplace noise with rate ε/sensitivity, where the band holds `width` integers.
 
     Attributes:
         low: lower threshold.
         high: upper threshold, with at least one integer in [low, high].
+        sensitivity: the most the count changes when a unit is added or removed; an integer.
     """
 
     low: float
     high: float
+    sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        """Check that the band is finite and holds an integer."""
+        """Check that the band is finite and holds an integer, and that the sensitivity is one."""
         checks.threshold("low", self.low)
         checks.threshold("high", self.high)
         if self.width < 1:
             expected = f"at least low, with an integer in the closed band from low = {self.low!r} to high"
             raise InvalidParameter("high", self.high, expected)
+        object.__setattr__(self, "sensitivity", checks.positive_integer("sensitivity", self.sensitivity))
 
     @property
     def width(self) -> int:
@@ -64,13 +92,13 @@ class Between(Target):
         return outcome == Side.BETWEEN
 
     def kappa(self, order: float, epsilon: float) -> float:
-        """Return the (ε, q) price at the band's q; attained at counts low-1 and low."""
-        return prices.q_target(order, epsilon, _q(epsilon, self.width))
+        """Return the (ε, q) price at the band's q; with sensitivity 1 attained at counts low-1 and low."""
+        return prices.q_target(order, epsilon, _q(epsilon, self.width, self.sensitivity))
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
-        """Return (ε, (1 - e^{-wε})/(e^ε + 1))."""
-        return epsilon, qvalues.between(epsilon, self.width)
+        """Return (ε, (1 - e^{-wε/Δ})/(e^ε + 1)), Δ the sensitivity."""
+        return epsilon, _q_at(epsilon / self.sensitivity, self.width, self.sensitivity)
 
     def kind(self, epsilon: float) -> Kind:
         """Return the kind with the band's q at this ε."""
-        return Kind(q=_q(epsilon, self.width))
+        return Kind(q=_q(epsilon, self.width, self.sensitivity))

@@ -122,9 +122,9 @@ def wrapped(pair: Pair) -> Pair:
 
 def sides(band: Between, counts: tuple[int, int], epsilon: float) -> Pair:
     """Return the pair of a noisy count against a band: the true laws of discrete Laplace noise."""
-    if abs(counts[0] - counts[1]) > 1:
-        raise InvalidParameter("counts", counts, "two counts that differ by at most 1")
-    noise = NoiseLaw.of(rate_for(epsilon, 1))
+    if abs(counts[0] - counts[1]) > band.sensitivity:
+        raise InvalidParameter("counts", counts, f"two counts that differ by at most {band.sensitivity}")
+    noise = NoiseLaw.of(rate_for(epsilon, band.sensitivity))
     least, most = math.ceil(band.low), math.floor(band.high)
     laws = [side_law(count, least, most, noise) for count in counts]
     return dict(zip((Side.BELOW, Side.BETWEEN, Side.ABOVE), zip(*laws, strict=True), strict=True))

@@ -1,0 +1,139 @@
+"""Batteries: many private tests of one ε whose counts come from one computation, such as one scan of a table.
+
+>>> from targetcharge.randomness import SystemEntropy
+>>> tests = battery(lambda data: [len(data), 0], keys=["all", "none"], threshold=100, epsilon=1.0)
+>>> scores = tests.draw(range(1000), SystemEntropy())
+>>> [score >= least for score, least in zip(scores, tests.least)]
+[True, False]
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from targetcharge import checks
+from targetcharge.accounting.targets import NotPrior
+from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import Accuracy, above
+from targetcharge.mechanisms.algorithm import Algorithm
+from targetcharge.mechanisms.candidates import scores_of
+from targetcharge.mechanisms.gauge import COUNTED
+from targetcharge.mechanisms.naming import checked, title
+from targetcharge.mechanisms.noise import rate_for
+from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
+from targetcharge.randomness import discrete_laplace_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from targetcharge.mechanisms.gauge import Gauge
+    from targetcharge.randomness import Entropy, Rate
+
+
+@final
+@dataclass(frozen=True)
+class Battery:
+    """Tests that are asked one after another; each publishes its noisy count from its threshold on, else nothing.
+
+    Attributes:
+        tests: to be priced and named by, one for each; never run on their own.
+        keys: what each is about, as it is published; None where its name says it.
+        least: the least noisy count that each publishes, in steps.
+        counts: a function of the data: one integer for each test.
+        rate: of the noise.
+        gauge: how steps are shown.
+    """
+
+    tests: tuple[Algorithm, ...]
+    keys: tuple[object, ...]
+    least: tuple[int, ...]
+    counts: Callable[[Any], Iterable[int]]
+    rate: Rate
+    gauge: Gauge = COUNTED
+
+    def __len__(self) -> int:
+        """Return how many tests there are."""
+        return len(self.tests)
+
+    def draw(self, data: object, entropy: Entropy) -> list[int]:
+        """Return all noisy counts: the data is touched here, once."""
+        counts = scores_of(self.counts(data), len(self.tests))
+        noise = discrete_laplace_array(entropy, self.rate, len(counts)).tolist()
+        return [operator.index(count) + shift for count, shift in zip(counts, noise, strict=True)]
+
+
+def battery(
+    counts: Callable[[Any], Iterable[int]],
+    keys: Sequence[object],
+    threshold: float,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    gauge: Gauge = COUNTED,
+    name: str | None = None,
+) -> Battery:
+    """Return tests of every key of a computation against one threshold.
+
+    Each is an ε-DP computation of its own: a unit may change every count, and only hits are charged.
+
+    Args:
+        counts: a function of the data whose value is one integer for each key, in steps.
+        keys: what the tests are about; each once, declared beforehand.
+        threshold: the least noisy value that is published, as it is shown.
+        epsilon: ε of one test; the noise has rate ε/sensitivity.
+        sensitivity: the most any one count changes when a unit is added or removed, in steps.
+        gauge: how steps are shown.
+        name: what the transcript calls them.
+    """
+    checks.function_of_data("counts", counts)
+    try:
+        declared = tuple(publishable(key) for key in keys)
+    except UnpublishableError:
+        raise InvalidParameter("keys", keys, f"a list whose members are each {PUBLISHABLE}") from None
+    if not declared or len(set(declared)) < len(declared):
+        raise InvalidParameter("keys", keys, "a list of at least one key, each once")
+    rate = rate_for(epsilon, sensitivity)
+    least = gauge.least(checks.threshold("threshold", threshold))
+    test = one_of(title(name, "battery", counts), least, rate, epsilon, gauge)
+    every = len(declared)
+    return Battery((test,) * every, declared, (least,) * every, counts, rate, gauge)
+
+
+def batch(
+    counts: Callable[[Any], Iterable[int]], names: Sequence[str], thresholds: Sequence[float], epsilon: float
+) -> Battery:
+    """Return tests of counts with names and thresholds of their own.
+
+    Args:
+        counts: a function of the data whose value is one integer for each test, which a unit changes by at most 1.
+        names: what the transcript calls them.
+        thresholds: the least noisy count that each publishes.
+        epsilon: ε of one test.
+    """
+    checks.function_of_data("counts", counts)
+    if not len(names) or len(names) != len(thresholds):
+        raise InvalidParameter("thresholds", thresholds, f"one for each of the {len(names)} names, and at least one")
+    rate = rate_for(epsilon, 1)
+    least = tuple(COUNTED.least(checks.threshold("threshold", each)) for each in thresholds)
+    pairs = zip(names, least, strict=True)
+    tests = tuple(one_of(checked(name), each, rate, epsilon, COUNTED) for name, each in pairs)
+    return Battery(tests, (None,) * len(tests), least, counts, rate)
+
+
+def one_of(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> Algorithm:
+    """Return one test of a battery, to price and name it by."""
+    return Algorithm(
+        name=name,
+        epsilon=float(epsilon),
+        delta=0.0,
+        run=_never_alone,
+        default_target=NotPrior(None),
+        accuracy=Accuracy.of(rate, above(least - 1)).through(gauge),
+    )
+
+
+def _never_alone(*_: object) -> object:
+    msg = "the tests of a battery are drawn together"
+    raise AssertionError(msg)
