@@ -13,6 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn, final
 
+from targetcharge import markup
+
+Interval = tuple[float | None, float | None]
+"""From the lowest to the highest value; None where it has no end."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,10 @@ class Answer:
         units: what it charged on each of the session's meters, in the meter's whole units.
         candidate: the index of the candidate, in a selection.
         release: the seq of the release that it belongs to.
+        key: the key that it is about, in a batch; dates and times as ISO text.
+        scale: of the noise (1/rate), in the outcome's own unit; 0 if there is no such figure.
+        interval: where the true value lies: for at least 95% of all answers, published or not.
+        prior: the earlier value that "unchanged" stands for.
     """
 
     outcome: object
@@ -46,11 +55,27 @@ class Answer:
     units: tuple[int, ...] = (0,)
     candidate: int | None = None
     release: int | None = None
+    key: object = None
+    scale: float = 0.0
+    interval: Interval | None = None
+    prior: float | None = None
 
     @property
     def hits(self) -> tuple[bool, ...]:
         """Return which of the session's meters it hit: one, unless there are alternatives."""
         return tuple(unit > 0 for unit in self.units)
+
+    def _repr_html_(self) -> str:
+        """Return it as HTML, for notebooks."""
+        told = {
+            "question": self.algorithm,
+            "key": self.key,
+            "outcome": markup.number(self.outcome) if self.outcome is not None else "nothing",
+            "95% interval": markup.interval(self.interval),
+            "hit": f"yes, price {self.price:.4g}" if self.hit else "no, free",
+            "number": self.seq,
+        }
+        return markup.table([], [(name, value) for name, value in told.items() if value not in (None, "")])
 
     def __bool__(self) -> NoReturn:
         """Refuse: an answer may be a hit with outcome False, or a miss with outcome True."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, field, fields
-from typing import Final, Literal, cast, final
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.answer import Answer
@@ -23,6 +23,23 @@ from targetcharge.outcomes import Mark, Side
 
 VERSION: Final = 1
 """Of the entries' format."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Answers of a batch that left together: misses that differ in seq and key only, and perhaps a hit at the end.
+
+    Attributes:
+        answers: in order, with consecutive seqs.
+    """
+
+    answers: tuple[Answer, ...]
+
+    @property
+    def seq(self) -> int:
+        """Return the seq of the last answer."""
+        return self.answers[-1].seq
 
 
 @final
@@ -67,7 +84,7 @@ class Restored:
     number: int
 
 
-Entry = Answer | Spent | DeltaSpent | Restored
+Entry = Answer | Run | Spent | DeltaSpent | Restored
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,8 @@ class Sums:
         match entry:
             case Answer():
                 return self._charged(entry.units, tuple(map(int, entry.hits))) if entry.hit else self
+            case Run(answers):
+                return self.plus(answers[-1])
             case Spent(_, units, count):
                 return self._charged(units, tuple(count if unit else 0 for unit in units))
             case DeltaSpent(grains):
@@ -109,8 +128,10 @@ class Sums:
         )
 
 
-_KINDS: Final = {"answer": Answer, "spent": Spent, "delta": DeltaSpent, "restored": Restored}
+_KINDS: Final = {"spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
+_IF_ANY: Final = ("key", "scale", "interval", "prior")
+"""Fields of an answer that are written only where they say something."""
 
 _PLAIN_BITS: Final = 1024
 """Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
@@ -123,8 +144,9 @@ def text_of(entry: Entry) -> str:
     """Return an entry as canonical JSON."""
     match entry:
         case Answer():
-            body = {name: getattr(entry, name) for name in _ANSWER_FIELDS}
-            kind, body["outcome"] = "answer", to_plain(entry.outcome)
+            kind, body = "answer", _plain_answer(entry)
+        case Run(answers):
+            kind, body = "run", _plain_run(answers)
         case Spent():
             kind, body = "spent", asdict(entry)
         case DeltaSpent():
@@ -145,15 +167,58 @@ def entry_of(text: str) -> Entry:
         if body.pop("version") != VERSION:
             msg = "the ledger was written by a newer version of targetcharge: upgrade to read it"
             raise LedgerError(msg)
-        kind = _KINDS[body.pop("kind")]
+        kind = body.pop("kind")
+        if kind == "answer":
+            return _answer_of(body)
+        if kind == "run":
+            return _run_of(body)
         if "units" in body:
             body["units"] = tuple(body["units"])
-        if kind is Answer:
-            body["outcome"] = from_plain(body["outcome"])
-        return cast("Entry", kind(**body))
+        return cast("Entry", _KINDS[kind](**body))
     except (ValueError, KeyError, TypeError, AttributeError):
         msg = "an entry of the ledger cannot be read: it was damaged or changed"
     raise LedgerError(msg)
+
+
+def answers_in(entry: Entry) -> tuple[Answer, ...]:
+    """Return the answers that an entry holds: one, several or none."""
+    if isinstance(entry, Answer):
+        return (entry,)
+    return entry.answers if isinstance(entry, Run) else ()
+
+
+def _plain_answer(answer: Answer) -> dict[str, object]:
+    body = {name: getattr(answer, name) for name in _ANSWER_FIELDS}
+    body["outcome"] = to_plain(answer.outcome)
+    for name in _IF_ANY:
+        if body[name] is None or (name == "scale" and not body[name]):
+            del body[name]
+    if "key" in body:
+        body["key"] = to_plain(body["key"])
+    return body
+
+
+def _plain_run(answers: tuple[Answer, ...]) -> dict[str, object]:
+    """Return the last answer, the misses' keys, and what all the misses have in common."""
+    *missed, last = answers
+    keys = [to_plain(answer.key) for answer in missed]
+    return {"last": _plain_answer(last), "keys": keys, "missed": _plain_answer(missed[0])}
+
+
+def _answer_of(body: dict[str, Any]) -> Answer:
+    body["outcome"], body["units"] = from_plain(body["outcome"]), tuple(body["units"])
+    if "key" in body:
+        body["key"] = from_plain(body["key"])
+    if "interval" in body:
+        low, high = body["interval"]
+        body["interval"] = low, high
+    return Answer(**body)
+
+
+def _run_of(body: dict[str, Any]) -> Run:
+    missed, last = _answer_of(body["missed"]), _answer_of(body["last"])
+    keys = enumerate(map(from_plain, body["keys"]), missed.seq)
+    return Run((*(replace(missed, seq=seq, key=key) for seq, key in keys), last))
 
 
 def to_plain(outcome: object) -> object:

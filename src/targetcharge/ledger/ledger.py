@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
+from targetcharge.ledger.entries import Run
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -27,17 +29,20 @@ class Most:
         prices: of one hit, on each meter.
         count: how many hits there could be.
         delta: the δ of all computations it runs, spent hit or miss.
+        answers: how many answers there could be, if more than one for each hit and one for the end.
         units: all hits together, in whole units on each meter.
     """
 
     prices: tuple[Price, ...]
     count: int = 1
     delta: float = 0.0
+    answers: int = 0
     units: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Multiply once: the same question is asked again and again."""
         object.__setattr__(self, "units", tuple(price.units * self.count for price in self.prices))
+        object.__setattr__(self, "answers", max(self.answers, self.count + 1))
 
 
 class Settlement(NamedTuple):
@@ -47,11 +52,18 @@ class Settlement(NamedTuple):
         answers: what it publishes, in order.
         pending: an outcome to keep for later revisions.
         closes: the release whose pending outcome it publishes.
+        together: whether the answers are kept as one entry: but for the last one, misses alike in all but key.
     """
 
     answers: Sequence[Answer]
     pending: Pending | None = None
     closes: int | None = None
+    together: bool = False
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Return the answers as they are kept."""
+        return (Run(tuple(self.answers)),) if self.together and len(self.answers) > 1 else self.answers
 
 
 class Ledger(ABC):

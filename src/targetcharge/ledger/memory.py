@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, final
 
-from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.numerics.rounding import grains_up
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from targetcharge.accounting.meter import Meter
+    from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
 
 
@@ -66,8 +66,8 @@ class MemoryLedger(Ledger):
         if settlement.closes is not None and self._pending.pop(settlement.closes, None) is None:
             self._reserved = None
             raise already_published(settlement.closes)
-        for answer in settlement.answers:
-            self._add(answer)
+        for entry in settlement.entries:
+            self._add(entry)
         if settlement.pending is not None:
             self._pending[settlement.pending.release] = settlement.pending
         self._reserved = None
@@ -80,7 +80,7 @@ class MemoryLedger(Ledger):
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
-        if isinstance(entry, Answer) and not entry.hit:
+        if (told := answers_in(entry)) and not told[-1].hit:
             return
         self._covered = None
         self._sums = self._sums.plus(entry)
@@ -99,7 +99,7 @@ class MemoryLedger(Ledger):
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield the answers that are remembered."""
-        found = [entry for entry in list(self._entries) if isinstance(entry, Answer)]
+        found = [answer for entry in list(self._entries) for answer in answers_in(entry)]
         return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def entries(self) -> Iterator[Entry]:

@@ -40,6 +40,7 @@ class Terms:
         order: the Rényi order, chosen when the ledger was made.
         capacities: the most units each meter may charge.
         typical: the units of one hit of the declared kind, on each meter.
+        unit: whose privacy is protected, in words; empty if the session does not know.
     """
 
     epsilon: float
@@ -52,6 +53,7 @@ class Terms:
     order: float
     capacities: tuple[int, ...]
     typical: tuple[int, ...]
+    unit: str = ""
 
     def plain(self) -> dict[str, object]:
         """Return them as plain data; numbers in hexadecimal, to the last bit."""
@@ -76,7 +78,8 @@ class Terms:
             )
             raise LedgerError(msg)
         try:
-            body = {part.name: header[part.name] for part in fields(cls)}
+            body = {"unit": "", **header}
+            body = {part.name: body[part.name] for part in fields(cls)}
             body |= {name: float.fromhex(body[name]) for name in _REALS}
             body |= {name: tuple(int(units) for units in body[name]) for name in ("capacities", "typical")}
             body |= {name: tuple(body[name]) for name in ("targets", "alternatives")}

@@ -35,6 +35,7 @@ class Declaration:
         targets: examples of the targets that will be asked.
         alternatives: targets of which each has a meter of its own; none for one meter.
         computation_delta: the part of the budget's δ that is kept for the computations' own δ.
+        unit: whose privacy is protected, in words.
     """
 
     budget: Budget
@@ -43,6 +44,7 @@ class Declaration:
     targets: tuple[Target, ...]
     alternatives: tuple[Target, ...]
     computation_delta: float
+    unit: str = ""
 
     @classmethod
     def of(
@@ -53,6 +55,7 @@ class Declaration:
         targets: Sequence[Target] | Target | None,
         alternatives: Sequence[Target] | None,
         computation_delta: float,
+        unit: str = "",
     ) -> Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
@@ -67,7 +70,9 @@ class Declaration:
             raise InvalidParameter(
                 "targets", targets, "left out where alternatives are given: they are the targets"
             )
-        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta)
+        if not isinstance(unit, str):
+            raise InvalidParameter("unit", unit, "a text that says whose privacy is protected")
+        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, unit)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:
         """Return the meters: one, or one for each alternative.
@@ -112,6 +117,7 @@ class Declaration:
             order=meters[0].tariff.order,
             capacities=tuple(meter.tariff.capacity for meter in meters),
             typical=tuple(meter.tariff.typical.units for meter in meters),
+            unit=self.unit,
         )
 
     def _kinds(self) -> tuple[str, ...]:

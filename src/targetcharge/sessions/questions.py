@@ -87,9 +87,24 @@ class Question:
                 for each, on in zip(self.most.prices, hits, strict=True)
             ]
             price, units = max(value for value, _ in paid), tuple(unit for _, unit in paid)
-        by, text = self.algorithm, self.text
+        by, text, accuracy = self.algorithm, self.text, self.algorithm.accuracy
+        scale, interval = (0.0, None) if accuracy is None else (accuracy.scale, accuracy.interval(published))
         return Answer(
-            published, hit, price, seq, by.name, text, by.epsilon, by.delta, received, units, candidate, release
+            published,
+            hit,
+            price,
+            seq,
+            by.name,
+            text,
+            by.epsilon,
+            by.delta,
+            received,
+            units,
+            candidate,
+            release,
+            scale=scale,
+            interval=interval,
+            prior=by.prior,
         )
 
 
@@ -145,6 +160,10 @@ class Questions:
         return self._known("select", algorithm) or self._remember(
             "select", self._alone(algorithm, _RELEASE, "select")
         )
+
+    def battery(self, test: Algorithm) -> Question:
+        """Return the question of one test of `Session.ask_each`."""
+        return self._known("battery", test) or self._remember("battery", self._alone(test, _RELEASE))
 
     def revision(self, kept: Pending) -> Question:
         """Return the question of a revision: priced as the release was; its δ is spent already."""

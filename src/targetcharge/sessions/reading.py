@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from targetcharge import markup
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,6 +59,17 @@ class Reading:
     def odometer(self) -> Odometer:
         """Return the running figure, true at all times at once."""
         return self._find().odometer()
+
+    def _repr_html_(self) -> str:
+        """Return how it stands as HTML, for notebooks."""
+        meter = self._find()
+        budget = meter.guarantee
+        facts = [
+            ("budget", f"({budget.epsilon:g}, {budget.delta:g}), holds however it ends"),
+            ("meter", meter.tariff.name),
+            ("hits", f"{meter.hits:,} used, {meter.hits_left:,} left"),
+        ]
+        return markup.table([], facts)
 
     def __repr__(self) -> str:
         """Return how it stands; public."""

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, final
 
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Most, Pending, Settlement
+from targetcharge.mechanisms import Battery
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.battery import Tests
+from targetcharge.sessions.contest import contest
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
-from targetcharge.sessions.questions import Question, Questions, most_of_all
+from targetcharge.sessions.questions import Question, Questions
 from targetcharge.sessions.reading import Reading
 from targetcharge.sessions.release import Release, condition
 from targetcharge.sessions.selection import STOP, check_selection, sweep
@@ -31,7 +34,7 @@ from targetcharge.sessions.turn import Turn
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.meter import Meter
@@ -68,6 +71,7 @@ class Session:
         computation_delta: float = 0.0,
         transcript: int | None = None,
         restored: tuple[int, str] | None = None,
+        unit: str = "",
     ) -> None:
         """Open a session.
 
@@ -85,8 +89,9 @@ class Session:
             computation_delta: the part of the budget's δ that is kept for algorithms with a δ of their own.
             transcript: with a ledger in memory, how many entries to remember; None for all.
             restored: the number and hash of the last published entry, to open a restored copy of a ledger.
+            unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
         """
-        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta)
+        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit)
         self._data = data
         self._entropy = SystemEntropy()
         self._turn = Turn()
@@ -128,6 +133,35 @@ class Session:
             raise InvalidParameter("prior", prior, "an outcome that was published: this release is pending")
         expected = prior.outcome if isinstance(prior, Answer | Release) else prior
         return self._ask(self._questions.prior(algorithm, expected))
+
+    def ask_each(self, battery: Battery) -> Iterator[Answer]:
+        """Ask the tests of a battery one after another, lazily; pay for each that reaches the threshold.
+
+        Its computation runs once, when the first answer is asked for. Answers up to the next hit leave together,
+        once that hit is paid for; a budget that is spent in between is told after the last answer it covers.
+
+        Args:
+            battery: from `tc.mechanisms.battery`.
+
+        Raises:
+            BudgetSpent: when a further hit is not covered; what was answered is published and charged.
+            ComputationFailed: if the computation gave nothing that can be published; the price of a hit is spent.
+        """
+        if not isinstance(battery, Battery):
+            raise InvalidParameter("battery", battery, "made by tc.mechanisms.battery or tc.mechanisms.batch")
+        asked = [self._questions.battery(test) for test in battery.tests]
+        tests = Tests(battery, asked, received=time.time())
+
+        def compute() -> tuple[Settlement, list[Answer]]:
+            answers = tests.up_to_a_hit(self._data, self._entropy, self._ledger.number)
+            return Settlement(answers, together=tests.alike), answers
+
+        while tests.left:
+            with self._turn.wait():
+                self._turn.begin()
+                answers = self._publish(tests.most, asked[0].algorithm.name, compute)
+            tests.published(len(answers))
+            yield from answers
 
     def _ask(self, asked: Question) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
@@ -174,6 +208,7 @@ class Session:
             outcome, seq = asked.draw(self._data, self._entropy), self._ledger.number()
             hit = holds(outcome)
             answer = asked.answer(outcome if hit else None, (hit,), seq, received, release=seq)
+            answer = answer if hit else replace(answer, interval=None)  # nothing was said of the value
             kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
             return Settlement((answer,), pending=kept), answer
 
@@ -226,7 +261,7 @@ class Session:
 
     def select(
         self,
-        candidates: Sequence[Algorithm],
+        candidates: Sequence[Algorithm] | Battery,
         k: int = 1,
         stop: Stop | None = None,
         threshold: float | None = None,
@@ -236,32 +271,30 @@ class Session:
         An outcome is a score or a tuple that begins with one; ties go to the earlier candidate.
 
         Args:
-            candidates: the algorithms.
+            candidates: the algorithms, or a battery.
             k: the most to publish; all of them must be covered.
             stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`.
             threshold: no score below it is published.
         """
-        most = check_selection(candidates, k, stop, threshold)
-        asked = [self._questions.candidate(algorithm) for algorithm in candidates]
+        names = candidates.keys if isinstance(candidates, Battery) else candidates
+        most = check_selection(names, k, stop, threshold)
+        asked = contest(candidates, self._questions)
 
         def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
-            outcomes = [each.draw(self._data, self._entropy) for each in asked]
+            outcomes = asked.draw(self._data, self._entropy)
 
             def release(index: int) -> Answer:
-                seq = self._ledger.number()
-                return asked[index].answer(outcomes[index], (True,), seq, received, candidate=index)
+                return asked.answer(index, outcomes[index], self._ledger.number(), received)
 
             released, problem = sweep(outcomes, most, threshold, stop, release)
             if len(released) == most:
                 return Settlement(released), (released, problem)
-            end = asked[0].answer(None, (False,), self._ledger.number(), received)
-            end = replace(end, algorithm=f"{len(asked)} candidates", target="select: no more reach the floor")
-            return Settlement([*released, end]), (released, problem)
+            return Settlement([*released, asked.end(self._ledger.number(), received)]), (released, problem)
 
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            released, problem = self._publish(most_of_all(asked, most), "select", compute)
+            released, problem = self._publish(asked.most(most), "select", compute)
         if problem:
             expected = f"{STOP}; {problem}. What was released is charged and in the transcript"
             raise InvalidParameter("stop", stop, expected)

@@ -18,8 +18,7 @@ from operator import ge
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
-from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, answers_in, canonical
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.ledger.sqlite.history import read
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.accounting.meter import Meter
+    from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
 
 
@@ -55,7 +55,7 @@ class SqliteLedger(Ledger):
         self._tenancy: Tenancy | None = None
         self._held = Held((), 0)
         self._reserved: Most | None = None
-        self._misses: list[Answer] = []
+        self._misses: list[Entry] = []
         self._block = Block()
         self._distrust = ""
         self._broken = self._closed = False
@@ -155,7 +155,7 @@ class SqliteLedger(Ledger):
         if not tenancy.start():
             self._held = self._nothing
             tenancy.accept()  # after forgetting: an interrupt in between must not bring back what was taken
-        if all(map(ge, self._held.units, most.units)) and not most.delta and self._block.left > most.count:
+        if all(map(ge, self._held.units, most.units)) and not most.delta and self._block.left >= most.answers:
             return True
         others = False
 
@@ -168,7 +168,7 @@ class SqliteLedger(Ledger):
             check(self._meters, most, held)
             if most.delta:
                 state = self._store.append(state, [DeltaSpent(grains_up(most.delta))])
-            return self._hold(state, Held(most.units, most.count), seqs=most.count + 1)
+            return self._hold(state, Held(most.units, most.count), seqs=most.answers)
 
         try:
             self._commit(top_up)
@@ -230,7 +230,7 @@ class SqliteLedger(Ledger):
                 if synced:
                     self._settle_now(settlement)
                 else:
-                    self._misses += settlement.answers
+                    self._misses += settlement.entries
             except NotAllowed:
                 self._end_call()  # nothing was published, so nothing is charged
                 raise
@@ -253,7 +253,7 @@ class SqliteLedger(Ledger):
                 raise already_published(settlement.closes)
             if settlement.pending is not None:
                 self._store.add_pending(settlement.pending)
-            state = self._store.append(state, settlement.answers)
+            state = self._store.append(state, settlement.entries)
             self._refresh(state)
             return self._hold(state, self._next(most))
 
@@ -263,7 +263,7 @@ class SqliteLedger(Ledger):
     def _next(self, most: Most | None) -> Held:
         """Return what to hold back for a following call: one hit, if there is room for it."""
         if most is not None:
-            one = replace(most, count=1, delta=0.0)
+            one = replace(most, count=1, delta=0.0, answers=0)
             with suppress(BudgetSpent):
                 check(self._meters, one, self._held_by_others())
                 return Held(one.units, 1)
@@ -346,12 +346,12 @@ class SqliteLedger(Ledger):
             if self._closed:
                 msg = "this session is closed: open another one on the same ledger to read its transcript"
                 raise NotAllowed(msg)
-            waiting = list(self._misses)
+            waiting = [answer for entry in self._misses for answer in answers_in(entry)]
             if last is not None:
                 written = self._store.last_answers(max(0, last - len(waiting)))
                 return iter((written + waiting)[-last:] if last else [])
             number = self._store.state().number  # what comes later may hold what waits now
-        return chain((entry for entry in self._read(number) if isinstance(entry, Answer)), waiting)
+        return chain(chain.from_iterable(map(answers_in, self._read(number))), waiting)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import Entry, Pending, Sums, canonical, entry_of, link, text_of
+from targetcharge.ledger.entries import Entry, Pending, Run, Sums, answers_in, canonical, entry_of, link, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,7 +237,7 @@ class Store:
         for entry in entries:
             text = text_of(entry)
             number, head, sums = number + 1, link(head, text), sums.plus(entry)
-            seq = entry.seq if isinstance(entry, Answer) else None
+            seq = entry.seq if isinstance(entry, Answer | Run) else None
             rows.append((number, seq, text, head))
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
         return replace(state, number=number, head=head, sums=sums)
@@ -266,8 +266,8 @@ class Store:
         """Return the last answers, oldest first."""
         sql = "SELECT body FROM entries WHERE seq IS NOT NULL ORDER BY number DESC LIMIT ?"
         rows = self._connection.execute(sql, (count,)).fetchall()
-        entries = (entry_of(body) for (body,) in reversed(rows))
-        return [entry for entry in entries if isinstance(entry, Answer)]
+        found = [answer for (body,) in reversed(rows) for answer in answers_in(entry_of(body))]
+        return found[len(found) - min(count, len(found)) :]
 
     def last_entries(self, count: int) -> list[Entry]:
         """Return the last entries, oldest first."""

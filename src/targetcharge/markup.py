@@ -1,0 +1,54 @@
+"""Markup: public facts as a small HTML table, for notebooks. Everything is escaped.
+
+>>> table(["a", "b"], [["<1>", 2]])
+'<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>&lt;1&gt;</td><td>2</td></tr></tbody></table>'
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def table(headings: Iterable[object], rows: Iterable[Iterable[object]], caption: str = "") -> str:
+    """Return a table with headings; none for facts that name themselves."""
+    head = "".join(f"<th>{escape(str(each))}</th>" for each in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(each))}</td>" for each in row) + "</tr>" for row in rows)
+    top = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{top}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+
+
+def number(value: object) -> str:
+    """Return a number as a reader likes it; anything else as it prints.
+
+    >>> number(1234567), number(0.5), number(None)
+    ('1,234,567', '0.5', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def interval(ends: tuple[float | None, float | None] | None) -> str:
+    """Return an interval in words.
+
+    >>> interval((None, 1230)), interval((970, 1030)), interval(None)
+    ('up to 1,230', '970 to 1,030', '')
+    """
+    match ends:
+        case None | (None, None):
+            return ""
+        case (None, high):
+            return f"up to {number(high)}"
+        case (low, None):
+            return f"from {number(low)}"
+        case (low, high):
+            return f"{number(low)} to {number(high)}"
