@@ -2,12 +2,14 @@
 
     TargetChargeError
     ├── InvalidParameter      the caller's slip; no data was touched (a stopping rule's: it says what is charged)
+    │   ├── InvalidQuestion   a text that is not a predicate: says where, and what to write
     │   └── TooLarge          the numbers are legal but the computation would not fit
     ├── Refused               legal, and declined before any data was touched
     │   ├── BudgetSpent       the budget does not cover it
     │   └── NotAllowed        this session cannot price or answer such a question
     ├── ComputationFailed     it broke after the data was touched: its reservation is spent; says nothing of why
-    └── LedgerError           the ledger could not be read or written: no answer leaves
+    ├── LedgerError           the ledger could not be read or written: no answer leaves
+    └── EngineError           the table could not be opened or read; never contains values from it
 
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
 what to do.
@@ -70,6 +72,36 @@ def _ours(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
+class InvalidQuestion(InvalidParameter):
+    """A text that is not a predicate. Its message has the caller's own text and the table's columns: all public.
+
+    Attributes:
+        text: what was written.
+        position: the index of the character where it went wrong, from 0; the length of the text for its end.
+        problem: what is wrong there, and what to write instead.
+    """
+
+    def __init__(self, name: str, text: str, position: int, problem: str) -> None:
+        """Say where and what, and show the place."""
+        super().__init__(name, text, "comparisons of a column with a literal, joined by AND, OR and NOT")
+        self.text = text
+        self.position = position
+        self.problem = _printable(problem)
+        line_start = text.rfind("\n", 0, position) + 1
+        column = position - line_start
+        place = f"character {column + 1}"
+        if "\n" in text:
+            place = f"line {text.count(chr(10), 0, position) + 1}, {place}"
+        start = max(0, column - _MOST_SHOWN // 2)
+        window = _printable(text[line_start:].partition("\n")[0][start : start + _MOST_SHOWN])
+        self.args = (f"{name}, {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^",)
+
+
+def _printable(text: str) -> str:
+    """Return a text in which every character takes a place and none moves the cursor."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
 class TooLarge(InvalidParameter):
     """A legal parameter asks for a computation that would not fit in memory or time."""
 
@@ -113,3 +145,7 @@ class ComputationFailed(TargetChargeError):  # noqa: N818 - it says what happene
 
 class LedgerError(TargetChargeError):
     """The ledger could not be read or written, or was tampered with. It fails closed: no answer leaves."""
+
+
+class EngineError(TargetChargeError):
+    """The table could not be opened or read. It names files and columns, and never contains values."""

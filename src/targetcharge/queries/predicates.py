@@ -1,0 +1,214 @@
+"""Predicates: which rows count. A small typed tree, and nothing that could raise or reach beyond the table.
+
+The logic is SQL's: a comparison with a missing value is neither true nor false, and so is what is made of it. A
+row counts if the whole is true. NaN is a missing value.
+
+>>> from targetcharge.queries.columns import Column, Kind
+>>> name = Column("name", Kind.TEXT)
+>>> str(Not(All((Compare(name, Operator.EQ, "it's"), Missing(name)))))
+"NOT (name = 'it''s' AND name IS NULL)"
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from targetcharge.queries.columns import Column, Value
+
+
+class Operator(StrEnum):
+    """How a column is compared with a literal."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A column against a literal."""
+
+    column: Column
+    operator: Operator
+    value: Value
+
+    def __str__(self) -> str:
+        """Return it as the text that would be parsed to it."""
+        return f"{quoted(self.column.name)} {self.operator} {literal(self.column, self.value)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A column's value is in a list; of an empty list none is."""
+
+    column: Column
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        return f"{quoted(self.column.name)} IN ({', '.join(literal(self.column, each) for each in self.values)})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column's value is missing (NULL, or NaN)."""
+
+    column: Column
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        return f"{quoted(self.column.name)} IS NULL"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A text matches a pattern of %, any characters, and _, one character."""
+
+    column: Column
+    pattern: str
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        return f"{quoted(self.column.name)} LIKE {text_literal(self.pattern)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A comparison that the column's type decides: the same for every value, and unknown for a missing one.
+
+    Attributes:
+        column: which must not be missing.
+        holds: whether it is true.
+        text: the comparison as it was asked.
+    """
+
+    column: Column
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        """Return the comparison as it was asked."""
+        return self.text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part is true; two parts or more."""
+
+    parts: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        return " AND ".join(_inside(part) for part in self.parts)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Any:
+    """Some part is true; two parts or more."""
+
+    parts: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        return " OR ".join(_inside(part) for part in self.parts)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part is false."""
+
+    part: Predicate
+
+    def __str__(self) -> str:
+        """Return it as text, in the words of SQL: IS NOT NULL, NOT IN, NOT LIKE."""
+        match self.part:
+            case Missing(column):
+                return f"{quoted(column.name)} IS NOT NULL"
+            case OneOf(column) | Like(column):
+                name = quoted(column.name)
+                return f"{name} NOT {str(self.part).removeprefix(name + ' ')}"
+            case part:
+                return f"NOT {_inside(part)}"
+
+
+Predicate = Compare | OneOf | Missing | Like | Settled | All | Any | Not
+
+
+def _inside(part: Predicate) -> str:
+    return f"({part})" if isinstance(part, All | Any) else str(part)
+
+
+def columns(predicate: Predicate | None) -> Iterator[Column]:
+    """Yield the columns that a predicate looks at, some of them more than once."""
+    match predicate:
+        case None:
+            return
+        case All(parts) | Any(parts):
+            for part in parts:
+                yield from columns(part)
+        case Not(part):
+            yield from columns(part)
+        case _:
+            yield predicate.column
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL: as it is if that is plain, else in double quotes."""
+    if name.isascii() and name.isidentifier() and name.lower() not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+_RESERVED = frozenset(("all", "and", "between", "case", "false", "in", "is", "like", "not", "null", "or", "true"))
+
+
+_WRITTEN_OUT = 10.0**15
+"""Whole floating-point numbers below this are written without a point or an exponent."""
+
+
+def text_literal(text: str) -> str:
+    """Return a text as a SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(column: Column, value: Value) -> str:
+    """Return a literal of the column's kind, as it would be written in a predicate."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int) and column.exact is not None:
+        return decimal_text(value, column.exact.scale)
+    if isinstance(value, dt.datetime):
+        return text_literal(value.isoformat(sep=" "))
+    if isinstance(value, dt.date):
+        return text_literal(value.isoformat())
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WRITTEN_OUT:
+        return str(int(value))
+    return text_literal(value) if isinstance(value, str) else repr(value)
+
+
+def decimal_text(units: int, scale: int) -> str:
+    """Return units of 10^-scale as a decimal number.
+
+    >>> decimal_text(-5, 2), decimal_text(1200, 0)
+    ('-0.05', '1200')
+    """
+    whole, rest = divmod(abs(units), 10**scale)
+    sign = "-" if units < 0 else ""
+    return f"{sign}{whole}.{rest:0{scale}d}" if scale else f"{sign}{whole}"

@@ -1,0 +1,110 @@
+"""Any text whatsoever is a predicate on the table's columns or InvalidParameter, and nothing else happens.
+
+What parses is rendered and run by the real engine, which must not raise, and must count what the tree means.
+
+TARGETCHARGE_TEXTS is how many texts there are.
+"""
+
+import logging
+import os
+import random
+
+import pytest
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token, TokenType
+
+from queries.patients import ROWS, SCHEMA, write
+from queries.texts import Texts
+from queries.trees import check, meaning
+from targetcharge.engines.duckdb import open_duckdb
+from targetcharge.errors import InvalidParameter, InvalidQuestion
+from targetcharge.queries.columns import find
+from targetcharge.queries.measures import Count
+from targetcharge.queries.parsing import parse
+from targetcharge.queries.reading import read
+from targetcharge.queries.scanning import DIALECT
+from targetcharge.queries.source import Source
+
+SEEDS = range(4)
+TOGETHER = 20
+NUMBER = int(os.environ.get("TARGETCHARGE_TEXTS", "100000")) // len(SEEDS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_text_does_anything_but_parse_or_be_refused(seed, capfd, caplog, tmp_path):
+    caplog.set_level(logging.DEBUG)
+    texts = Texts(random.Random(seed))
+    parsed = []
+    for number in range(NUMBER):
+        text = texts.mutated(texts.predicate(texts.random.randrange(4)))
+        found = outcome(parse, text, SCHEMA)
+        if isinstance(found, InvalidParameter):
+            check_refusal(found, text)
+            continue
+        parsed.append(found)
+        check(found)
+        if number % 10 == 0:
+            assert repr(parse(str(found), SCHEMA)) == repr(found), text
+    assert len(parsed) > NUMBER / 5
+    check_counts(parsed, tmp_path / "patients.duckdb")
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")
+
+
+def check_counts(trees, path):
+    """Assert that the engine counts the rows for which each tree is true, and leaves its table as it is."""
+    write(path)
+    before = path.read_bytes()
+    engine = open_duckdb(path, None)
+    assert engine.schema == SCHEMA
+    for start in range(0, len(trees), TOGETHER):
+        some = trees[start : start + TOGETHER]
+        expected = [sum(meaning(tree, row) is True for row in ROWS) for tree in some]
+        assert engine.measure([Count(tree) for tree in some]) == expected, [str(tree) for tree in some]
+    engine.close()
+    assert path.read_bytes() == before
+
+
+def outcome(function, *arguments):
+    """Return what a function returns, or the refusal it raises."""
+    try:
+        return function(*arguments)
+    except InvalidParameter as error:
+        return error
+
+
+def check_refusal(error, text):
+    assert error.__cause__ is None, text
+    assert error.__suppress_context__ or error.__context__ is None, text
+    assert error.value is text
+    assert isinstance(error, InvalidQuestion) == bool(text.strip()), text
+    if isinstance(error, InvalidQuestion):
+        assert 0 <= error.position <= len(text), text
+        assert "cannot be read" not in error.problem, text  # what the last line of defence says
+        assert all(line.isprintable() for line in str(error).split("\n")), text
+
+
+# The last line of defence: what the white-list does if no token was refused before.
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_white_list_alone_lets_nothing_else_through(seed):
+    texts = Texts(random.Random(seed))
+    kept = 0
+    for _ in range(NUMBER // 50):
+        text = texts.mutated(texts.predicate(texts.random.randrange(4)))
+        try:
+            tokens = [named(token) for token in DIALECT.tokenize("(" + text)[1:]]
+        except TokenError:
+            continue
+        found = outcome(read, Source(text, SCHEMA, "where"), tokens)
+        if not isinstance(found, InvalidQuestion):
+            kept += 1
+            if not ({"\0", "\ud800"} & set(text)):
+                check(found)
+    assert kept > NUMBER / 500
+
+
+def named(token):
+    column = find(token.text, SCHEMA)
+    return Token(TokenType.IDENTIFIER, column.name, start=token.start, end=token.end) if column else token
