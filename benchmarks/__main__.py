@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from benchmarks import accounting, randomness, sessions
+from benchmarks import accounting, randomness, sessions, tables
 
 console = Console(width=140)
-for table in (*accounting.tables(), *randomness.tables(), *sessions.tables()):
+for table in (*accounting.tables(), *randomness.tables(), *sessions.tables(), *tables.tables()):
     console.print(table)
 console.print(
     "Optimal composition pays for every question asked; the others for hits only, however many questions miss."

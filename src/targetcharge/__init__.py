@@ -5,7 +5,7 @@
 229
 """
 
-from targetcharge import accounting, audit, mechanisms, sessions
+from targetcharge import accounting, audit, mechanisms, sessions, tables
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.plan import Plan, PlanRow, plan
 from targetcharge.accounting.targets import (
@@ -19,6 +19,7 @@ from targetcharge.accounting.targets import (
 from targetcharge.errors import (
     BudgetSpent,
     ComputationFailed,
+    EngineError,
     InvalidParameter,
     LedgerError,
     NotAllowed,
@@ -28,20 +29,27 @@ from targetcharge.errors import (
 )
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import agreement, boundary, from_opendp, private, twice
-from targetcharge.outcomes import BOUNDARY, Side
+from targetcharge.outcomes import BOUNDARY, UNCHANGED, Side
+from targetcharge.queries.ranges import days, hours
 from targetcharge.sessions import Release, Session
+from targetcharge.tables import ROW, Answers, Table, questions
+from targetcharge.tables import open_table as open  # noqa: A004 - tc.open is what a reader expects
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BOUNDARY",
+    "ROW",
+    "UNCHANGED",
     "Answer",
+    "Answers",
     "Between",
     "Boundary",
     "Budget",
     "BudgetSpent",
     "ComputationFailed",
     "Disagreement",
+    "EngineError",
     "Everything",
     "InvalidParameter",
     "LedgerError",
@@ -54,16 +62,22 @@ __all__ = [
     "Release",
     "Session",
     "Side",
+    "Table",
     "TargetChargeError",
     "TooLarge",
     "accounting",
     "agreement",
     "audit",
     "boundary",
+    "days",
     "from_opendp",
+    "hours",
     "mechanisms",
+    "open",
     "plan",
     "private",
+    "questions",
     "sessions",
+    "tables",
     "twice",
 ]

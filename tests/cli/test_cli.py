@@ -6,10 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 import targetcharge as tc
+from targetcharge import errors
 from targetcharge.cli import main
 from targetcharge.cli.app import app
-from targetcharge.cli.exits import EXIT_CODES, exit_code
+from targetcharge.cli.exits import AUDIT_FAILED, EXIT_CODES, INTERRUPTED, exit_code
 
+ERROR = errors.TargetChargeError
 PLAN = ["plan", "--epsilon", "1", "--delta", "1e-6"]
 
 
@@ -125,6 +127,14 @@ def test_an_ascii_terminal_is_served(monkeypatch):
 def test_version_and_help():
     assert tct("--version").stdout.strip() == f"targetcharge {tc.__version__}"
     assert "plan" in tct("--help").stdout
+
+
+def test_every_error_has_an_exit_code_of_its_own():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ERROR)]
+    for kind in kinds:
+        assert kind is ERROR or issubclass(kind, tuple(EXIT_CODES))
+    assert not {0, 1, AUDIT_FAILED, INTERRUPTED} & set(EXIT_CODES.values())
+    assert exit_code(tc.EngineError("broken")) == 7
 
 
 def test_exit_codes_cover_the_error_tree():

@@ -12,6 +12,8 @@ from rich.console import Console
 from targetcharge import __version__
 from targetcharge.cli import audit, ledger, plan, self_audit
 from targetcharge.cli.exits import exit_code
+from targetcharge.cli.mistakes import spelled
+from targetcharge.cli.tables import ask, describe, meter, top, watch
 from targetcharge.errors import TargetChargeError
 
 app = typer.Typer(
@@ -21,6 +23,11 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command("plan")(plan.command)
+app.command("describe")(describe.command)
+app.command("ask")(ask.command)
+app.command("watch")(watch.command)
+app.command("top")(top.command)
+app.command("meter")(meter.command)
 app.command("audit")(audit.command)
 app.command("attack")(self_audit.attack)
 app.command("certify")(self_audit.certify)
@@ -44,5 +51,7 @@ def run() -> None:
     try:
         app()
     except TargetChargeError as error:
-        Console(stderr=True, soft_wrap=True).print(f"tct: {error}", style="red", markup=False, highlight=False)
+        Console(stderr=True, soft_wrap=True).print(
+            spelled(f"tct: {error}"), style="red", markup=False, highlight=False
+        )
         sys.exit(exit_code(error))

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from targetcharge.errors import ComputationFailed, InvalidParameter, LedgerError, Refused, TargetChargeError
+from targetcharge.errors import (
+    ComputationFailed,
+    EngineError,
+    InvalidParameter,
+    LedgerError,
+    Refused,
+    TargetChargeError,
+)
 
 EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
     InvalidParameter: 2,
     Refused: 3,
     LedgerError: 4,
     ComputationFailed: 5,
+    EngineError: 7,
 }
 
 AUDIT_FAILED: Final = 6
 """No error: the audit ran, and the claim it was about is false."""
+
+INTERRUPTED: Final = 130
+"""No error: Ctrl-C. What was published before it is printed, and paid for."""
 
 
 def exit_code(error: TargetChargeError) -> int:

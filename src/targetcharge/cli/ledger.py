@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from targetcharge.cli.standing import facts, plain
 from targetcharge.ledger import Answer
-from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of, to_plain
+from targetcharge.ledger.entries import DeltaSpent, Restored, Run, Spent, text_of, to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
 
@@ -56,21 +57,8 @@ def check(file: File) -> None:
 
 
 def _summary(found: Inspection) -> Table:
-    terms, state = found.terms, found.state
     table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
-    rows = [
-        ("budget", f"({terms.epsilon:g}, {terms.delta:g})"),
-        ("meter", f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}"),
-        ("targets", ", ".join(terms.alternatives or terms.targets)),
-        ("hits used", " / ".join(f"{hits:,}" for hits in state.sums.hits)),
-        ("hits left", f"{found.hits_left:,}"),
-        ("held back by open sessions", f"{found.held.count} hits"),
-        ("releases pending", f"{found.pending}"),
-        ("δ of computations", f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}"),
-        ("last entry", f"{state.number}"),
-        ("its hash", state.head.hex()),
-    ]
-    for name, value in rows:
+    for name, value in facts(found).items():
         table.add_row(name, escape(value))
     return table
 
@@ -89,6 +77,9 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             received = datetime.fromtimestamp(entry.received, UTC).strftime("%Y-%m-%d %H:%M:%S")
             price = f"{entry.price:.4g}" if entry.hit else "free"
             return received, f"{entry.algorithm}, {entry.target}", _outcome(entry.outcome), price
+        case Run(answers):
+            received, what, outcome, price = _cells(answers[-1])
+            return received, f"{len(answers):,} keys of {what}", f"{answers[-1].key!r}: {outcome}", price
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):
@@ -107,21 +98,4 @@ def _outcome(outcome: object) -> str:
 
 
 def _plain(found: Inspection) -> dict[str, object]:
-    terms, state = found.terms, found.state
-    return {
-        "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "meter": terms.meter,
-        "query_epsilon": terms.query_epsilon,
-        "order": terms.order,
-        "targets": terms.targets,
-        "alternatives": terms.alternatives,
-        "hits": state.sums.hits,
-        "hits_left": found.hits_left,
-        "held": found.held.count,
-        "pending": found.pending,
-        "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
-        "number": state.number,
-        "head": state.head.hex(),
-        "restored": found.restored or None,
-        "entries": [json.loads(text_of(entry)) for entry in found.last],
-    }
+    return {**plain(found), "entries": [json.loads(text_of(entry)) for entry in found.last]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from targetcharge.audit import attack as search
 from targetcharge.audit import certify as tried
 from targetcharge.audit.exact import opener
 from targetcharge.cli.exits import AUDIT_FAILED
+from targetcharge.cli.meters import MeterName
 from targetcharge.cli.plan import TargetName, target_of
 from targetcharge.errors import InvalidParameter
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Seed = Annotated[int, typer.Option(help="The search is reproducible from it.")]
-
-
-class MeterName(StrEnum):
-    """The meters one can attack."""
-
-    EXACT = "exact"
-    RENYI = "renyi"
 
 
 def attack(

@@ -88,6 +88,8 @@ def battery(
         name: what the transcript calls them.
     """
     checks.function_of_data("counts", counts)
+    if not isinstance(keys, list | tuple | range):
+        raise InvalidParameter("keys", keys, "a list of at least one key, each once")
     try:
         declared = tuple(publishable(key) for key in keys)
     except UnpublishableError:
@@ -113,8 +115,9 @@ def batch(
         epsilon: ε of one test.
     """
     checks.function_of_data("counts", counts)
-    if not len(names) or len(names) != len(thresholds):
-        raise InvalidParameter("thresholds", thresholds, f"one for each of the {len(names)} names, and at least one")
+    for parameter, given in (("names", names), ("thresholds", thresholds)):
+        if not isinstance(given, list | tuple) or not given or len(given) != len(names):
+            raise InvalidParameter(parameter, given, "a list with a name, or a threshold, for each test")
     rate = rate_for(epsilon, 1)
     least = tuple(COUNTED.least(checks.threshold("threshold", each)) for each in thresholds)
     pairs = zip(names, least, strict=True)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 def changed(
     count: Callable[[Any], int],
-    prior: float,
-    tolerance: float,
+    prior: float | Fraction,
+    tolerance: float | Fraction,
     epsilon: float,
     *,
     threshold: float | None = None,
@@ -71,7 +71,8 @@ def changed(
             return UNCHANGED
         return value if least is None or value >= least else None
 
-    published = above(math.inf if least is None else least - 1)
+    nothing = math.inf if least is None else least - 1
+    published = above(low - 1 if low <= nothing <= high else nothing)
 
     def span(outcome: object) -> Range | None:
         return (low, high) if outcome is UNCHANGED else published(outcome)
@@ -84,11 +85,18 @@ def changed(
         default_target=NotPrior(UNCHANGED),
         oracle=ChangeOracle(count, low, high, least, NoiseLaw.of(rate)),
         accuracy=Accuracy.of(rate, span),
-        prior=prior,
+        prior=_plain(prior),
     )
 
 
-def _unchanged(prior: float, tolerance: float) -> tuple[int, int]:
+def _plain(prior: float | Fraction) -> float:
+    """Return a prior as one of Python's own numbers: a ledger keeps nothing else."""
+    exact = _exact("prior", prior, "a finite number")
+    whole = isinstance(prior, Rational) and exact.denominator == 1
+    return int(exact) if whole else float(exact)
+
+
+def _unchanged(prior: float | Fraction, tolerance: float | Fraction) -> tuple[int, int]:
     """Return the first and the last integer within the tolerance of the prior."""
     expected = "a finite number of at least 0"
     middle = _exact("prior", prior, "a finite number")
@@ -102,14 +110,13 @@ def _unchanged(prior: float, tolerance: float) -> tuple[int, int]:
     return low, high
 
 
-def _exact(name: str, value: float, expected: str) -> Fraction:
+def _exact(name: str, value: float | Fraction, expected: str) -> Fraction:
     """Return a finite number as it was given, unrounded."""
-    given: object = value
-    number = checks.real(name, value, expected)
+    number = checks.real(name, value, expected)  # type: ignore[arg-type]  # a fraction is a real number too
     if not math.isfinite(number):
         raise InvalidParameter(name, value, expected)
-    if isinstance(given, Rational):
-        return Fraction(int(given.numerator), int(given.denominator))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(number)
 
 

@@ -1,0 +1,197 @@
+"""Showing: reports and previews on the standard output; notes on the error stream."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from targetcharge import markup
+from targetcharge.cli.exits import INTERRUPTED
+from targetcharge.cli.mistakes import Mistake
+from targetcharge.cli.tables.report import COLUMNS
+from targetcharge.outcomes import BOUNDARY, UNCHANGED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import targetcharge as tc
+    from targetcharge.cli.tables.options import OutputOptions
+    from targetcharge.cli.tables.report import Report
+    from targetcharge.tables.previewing import Preview
+
+_WIDE: Final = 100_000
+_MOST_LISTED: Final = 20
+
+
+def console() -> Console:
+    """Return the standard output; if it is no terminal, as wide as its tables."""
+    found = Console(highlight=False, markup=False, soft_wrap=False)
+    return found if found.is_terminal else Console(highlight=False, markup=False, width=_WIDE)
+
+
+def grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    """Return a table whose cells are folded where they must be, and never cut."""
+    table = Table(*(Column(Text(head), overflow="fold") for head in heads))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def check_output(output: OutputOptions) -> None:
+    """Refuse two formats at once.
+
+    Raises:
+        Mistake: if there are two.
+    """
+    if output.as_json and output.as_csv:
+        raise Mistake("--json", "not together with --csv")
+    if output.preview and output.as_csv:
+        raise Mistake("--preview", "not together with --csv: a preview is text, or JSON")
+
+
+def show(report: Report, output: OutputOptions) -> None:
+    """Print what was answered, and what was not; then end as the asking ended.
+
+    Raises:
+        TargetChargeError: what ended the asking early.
+        typer.Exit: if Ctrl-C did.
+    """
+    if output.as_json:
+        typer.echo(json.dumps(report.plain(), indent=2))
+    elif output.as_csv:
+        typer.echo(_csv(report), nl=False)
+    else:
+        _show(report)
+    _end(report)
+
+
+def _end(report: Report) -> None:
+    outcome = report.outcome
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.interrupted:
+        hits = sum(answer.hit for answer in outcome.answers)
+        told = (
+            f"tct: {outcome.stopped}: {_count(hits, 'hit')} of {_count(len(outcome.answers), 'answer')} published"
+        )
+        more = f"; what was paid for and is not shown is in {report.ledger}" if outcome.hurried else ""
+        typer.echo(f"{told} and paid for{more}", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _csv(report: Report) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*report.heads, *COLUMNS])
+    writer.writerows([_plain(cell) for cell in row] for row in report.rows())
+    return text.getvalue()
+
+
+def _plain(cell: object) -> object:
+    return str(cell).lower() if isinstance(cell, bool) else cell
+
+
+def _show(report: Report) -> None:
+    out, answers = console(), report.outcome.answers
+    if report.by_key:
+        _show_keys(out, report)
+    elif len(answers) == 1 and not report.unanswered and not report.names:
+        out.print(f"{answers[0].algorithm}: {_sentence(answers[0])}")
+    elif answers:
+        rows = [[*map(str, report.label(index)), *_words(answer)] for index, answer in enumerate(answers)]
+        out.print(grid([*report.heads, "answer", "95% interval", "cost"], rows))
+    if report.unanswered:
+        out.print(f"not answered: {_listed([_shown(label) for label in report.unanswered])}")
+    if answers or report.unanswered or not report.outcome.stopped:
+        out.print(_closing(report))
+
+
+def _show_keys(out: Console, report: Report) -> None:
+    answers = report.outcome.answers
+    hits = [(report.label(index), answer) for index, answer in enumerate(answers) if answer.hit]
+    if answers:
+        out.print(answers[0].algorithm)
+    if hits:
+        out.print(
+            grid(
+                [*report.heads, "noisy value", "95% interval"],
+                [[*map(str, label), *_words(answer)[:2]] for label, answer in hits],
+            )
+        )
+    elif answers or not report.outcome.stopped:
+        out.print("no key reached the threshold")
+
+
+def _words(answer: tc.Answer) -> tuple[str, str, str]:
+    """Return answer, interval and cost."""
+    cost = f"{answer.price:.4g}" if answer.hit else "free"
+    return outcome_in_words(answer), markup.interval(answer.interval), cost
+
+
+def _sentence(answer: tc.Answer) -> str:
+    said, interval, cost = _words(answer)
+    wide = f" (95% interval: {interval})" if interval else ""
+    return f"{said}{wide}, {'a hit, which costs ' + cost if answer.hit else 'free'}"
+
+
+def outcome_in_words(answer: tc.Answer) -> str:
+    """Return what an answer says.
+
+    >>> import targetcharge as tc
+    >>> outcome_in_words(tc.Answer(2003, True, 1.0, 1)), outcome_in_words(tc.Answer(None, False, 0.0, 2))
+    ('2,003', 'below the threshold')
+    """
+    if answer.outcome is None:
+        return "below the threshold"
+    if answer.outcome is BOUNDARY:
+        return "too close to call"
+    if answer.outcome is UNCHANGED:
+        return f"unchanged from {markup.number(answer.prior)}"
+    return markup.number(answer.outcome)
+
+
+def _closing(report: Report) -> str:
+    standing: dict[str, Any] = report.standing
+    answers, budget = report.outcome.answers, standing["guarantee"]
+    hits = sum(answer.hit for answer in answers)
+    left = "" if standing["hits_left"] is None else f", {_count(standing['hits_left'], 'hit')} left"
+    return (
+        f"{len(answers):,} answered, {_count(hits, 'hit')}{left}."
+        f" All that is ever published with {report.ledger} is"
+        f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {standing['unit']}."
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _shown(label: Sequence[object]) -> str:
+    return " ".join(str(part) for part in label if part != "")
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = f" and {len(parts) - _MOST_LISTED:,} more" if len(parts) > _MOST_LISTED else ""
+    return ", ".join(parts[:_MOST_LISTED]) + more
+
+
+def show_previews(previews: Sequence[Preview], output: OutputOptions) -> None:
+    """Print what questions would cost and how well they would work."""
+    if output.as_json:
+        typer.echo(json.dumps([preview.as_dict() for preview in previews], indent=2))
+        return
+    out = console()
+    for number, preview in enumerate(previews):
+        out.print(*([""] if number else []), str(preview), sep="\n")
+
+
+def note(sentence: str) -> None:
+    """Tell something on the error stream that is no answer."""
+    typer.echo(f"tct: {sentence}", err=True)

@@ -1,0 +1,1 @@
+"""Engines: where a table lives and is scanned."""

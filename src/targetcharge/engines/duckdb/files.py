@@ -1,0 +1,160 @@
+"""Files: which ones a table is made of, and whether they are still what they were."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.errors import EngineError, InvalidParameter, NotAllowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PARQUET: Final = (".parquet", ".pq")
+CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+DATABASE: Final = (".duckdb", ".ddb", ".db")
+_KINDS: Final = {"parquet": PARQUET, "csv": CSV, "duckdb": DATABASE}
+_FORMS: Final = "a Parquet, CSV or DuckDB file, a folder or pattern of Parquet or CSV files, or a data frame"
+
+_HEAD: Final = 12_288
+"""Bytes at the beginning of a DuckDB file that change with every checkpoint."""
+_WHOLE: Final = 1 << 30
+"""Parquet files of no more bytes than this, all together, are hashed as a whole: it takes a second."""
+_CHUNK: Final = 1 << 20
+
+
+@final
+@dataclass(frozen=True)
+class Files:
+    """The files of a table, as they were when it was opened.
+
+    Attributes:
+        kind: "parquet", "csv" or "duckdb".
+        paths: absolute, in order.
+        root: the folder they were found in, or the file itself.
+        stats: of each: device, inode, size, and when it was changed.
+    """
+
+    kind: str
+    paths: tuple[Path, ...]
+    root: Path
+    stats: tuple[tuple[int, ...], ...]
+
+    def check_unchanged(self) -> None:
+        """Refuse if a file was replaced, rewritten or removed.
+
+        Raises:
+            NotAllowed: if so.
+        """
+        for path, before in zip(self.paths, self.stats, strict=True):
+            if _stat(path) != before:
+                msg = (
+                    f"{path} was changed, moved or removed while the table was open: nothing was asked or charged."
+                    " Close the table; to go on with the same budget on the new data, open it again with"
+                    " new_data=True"
+                )
+                raise NotAllowed(msg)
+
+    def fingerprint(self, key: bytes) -> str:
+        """Return a keyed hash of names and contents (of DuckDB and large Parquet files, a telling part)."""
+        keyed = hmac.new(key, self.kind.encode(), hashlib.sha256)
+        base = self.root if self.root.is_dir() else self.root.parent
+        whole = self.kind == "csv" or (self.kind == "parquet" and sum(stat[2] for stat in self.stats) <= _WHOLE)
+        for path in self.paths:
+            keyed.update(b"\0" + os.fsencode(os.path.relpath(path, base)) + b"\0")
+            keyed.update(str(path.stat().st_size).encode() + b"\0")
+            for part in _all(path) if whole else _telling(self.kind, path):
+                keyed.update(part)
+        return keyed.hexdigest()
+
+
+def find(source: str | os.PathLike[str]) -> Files:
+    """Return the files that a path or pattern names.
+
+    Raises:
+        InvalidParameter: if there are none, or they are of no kind that can be read.
+    """
+    text = os.fsdecode(source)
+    if not text.strip() or "\0" in text:
+        raise InvalidParameter("source", source, _FORMS)
+    if "://" in text:
+        raise InvalidParameter("source", source, f"{_FORMS} on this machine: copy it here first")
+    try:
+        return _find(text)
+    except OSError as error:  # a name too long for the file system, a folder that may not be read
+        msg = f"{text} cannot be looked for: {error.strerror}"
+        raise EngineError(msg) from None
+
+
+def _find(text: str) -> Files:
+    root = Path(text).absolute()
+    if root.is_dir():
+        paths = sorted(path for path in root.rglob("*") if _named(path, (*PARQUET, *CSV)) and path.is_file())
+        expected = "a folder with Parquet or CSV files, and this one has none"
+    elif root.is_file():
+        paths, expected = [root], _FORMS
+    elif has_magic(text):
+        paths = sorted(Path(found).absolute() for found in glob(text, recursive=True) if Path(found).is_file())  # noqa: PTH207 - absolute patterns too
+        expected = "a pattern that matches files, and this one matches none"
+    else:
+        raise InvalidParameter("source", text, f"{_FORMS}; there is no such file")
+    if not paths:
+        raise InvalidParameter("source", text, expected)
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1 or "" in kinds or (kinds == {"duckdb"} and len(paths) > 1):
+        raise InvalidParameter("source", text, f"{_FORMS}, all files of one kind")
+    return Files(kinds.pop(), tuple(paths), root, tuple(map(_stat, paths)))
+
+
+def _named(path: Path, endings: tuple[str, ...]) -> bool:
+    return path.name.lower().endswith(endings)
+
+
+def _kind(path: Path) -> str:
+    """Return what kind of file it is, by its name or its first bytes; empty if that is none we know."""
+    for kind, endings in _KINDS.items():
+        if _named(path, endings) and kind != "duckdb":
+            return kind
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise EngineError(msg) from None
+    if head[:4] == b"PAR1":
+        return "parquet"
+    return "duckdb" if head[8:12] == b"DUCK" else ""
+
+
+def _stat(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _telling(kind: str, path: Path) -> Iterator[bytes]:
+    """Yield what changes when a file does: a Parquet file's footer, a DuckDB file's header and its log."""
+    with path.open("rb") as file:
+        if kind == "duckdb":
+            yield file.read(_HEAD)
+        else:
+            file.seek(-8, os.SEEK_END)
+            footer = int.from_bytes(file.read(4), "little") + 8
+            file.seek(-min(footer, path.stat().st_size), os.SEEK_END)
+            yield file.read()
+    log = path.with_name(path.name + ".wal")
+    if kind == "duckdb" and log.exists():
+        yield from _all(log)
+
+
+def _all(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK):
+            yield part

@@ -1,0 +1,189 @@
+"""Frames: pandas, polars and Arrow tables on their way into DuckDB. Types come from the schema, never from values.
+
+A pandas column of whole numbers turns into floating point as soon as one value is missing. So both are the same
+kind here, `number`, compared in double precision (but units keep every digit). Columns of objects are text, and
+whatever is not text in them is missing, unless their type is declared: so a column of booleans that turned into
+objects, as they do when one is missing, is still one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from targetcharge.errors import EngineError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_NUMBERS: Final = "iuf"
+_OTHER: Final = (
+    *("complex", "interval", "period", "timedelta", "duration", "time32", "time64"),
+    *("list", "large_list", "fixed_size", "struct", "map", "binary", "large_binary"),
+)
+"""Types of pandas columns that cannot be asked about; whatever else is not a number or a time is text."""
+
+
+@final
+@dataclass(frozen=True)
+class Frame:
+    """A frame as DuckDB can read it.
+
+    Attributes:
+        kind: "pandas", "polars" or "arrow".
+        readable: what DuckDB registers: a frame with types of its own, or arrays by column name.
+        casts: the type that a column is loaded as, where it is not its own.
+        units: the column that tells units apart, where that is not the one they were named by.
+        other: columns that cannot be asked about and are not loaded, with their types.
+    """
+
+    kind: str
+    readable: object
+    casts: dict[str, str]
+    units: str | None = None
+    other: dict[str, str] = field(default_factory=dict)
+
+
+def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> Frame:
+    """Return the frame that a caller gave, with its unit column, if that is what units are.
+
+    Raises:
+        InvalidParameter: if it is none, or one that can be read only once.
+    """
+    module, name = type(source).__module__.partition(".")[0], type(source).__name__
+    readers: dict[tuple[str, str], Callable[[Any], Frame]] = {
+        ("pandas", "DataFrame"): lambda frame: _pandas(frame, unit, declared),
+        ("polars", "DataFrame"): lambda frame: Frame("polars", frame, {}),
+        ("pyarrow", "Table"): lambda frame: Frame("arrow", frame, {}),
+        ("pyarrow", "RecordBatch"): lambda frame: Frame("arrow", _as_table(frame), {}),
+    }
+    reader = readers.get((module, name))
+    if reader is None:
+        hints = {
+            ("polars", "LazyFrame"): ": call .collect() first",
+            ("pyarrow", "RecordBatchReader"): ": call .read_all() first, a reader can be read only once",
+        }
+        hint = hints.get((module, name), "")
+        expected = "a file, a folder or pattern of files, or a pandas, polars or Arrow table" + hint
+        raise InvalidParameter("source", type(source) if hint else source, expected)
+    names = list(getattr(source, "columns", ())) if module == "pandas" else _names(source)
+    if any(not isinstance(each, str) or not each or "\0" in each for each in names):
+        raise InvalidParameter("source", type(source), "a table whose columns all have a text as their name")
+    if len({each.lower() for each in names}) < len(names):
+        raise InvalidParameter(
+            "source", type(source), "a table whose columns have different names, in any capitals"
+        )
+    return reader(source)
+
+
+def _names(frame: Any) -> list[str]:  # noqa: ANN401 - polars and Arrow are not imported here
+    return list(frame.columns) if type(frame).__module__.startswith("polars") else list(frame.schema.names)
+
+
+def _as_table(batch: object) -> object:
+    import pyarrow as pa  # noqa: PLC0415 - optional, and here for sure: the batch is one of its own
+
+    return pa.Table.from_batches([batch])
+
+
+def _pandas(frame: Any, unit: str | None, declared: Mapping[str, str]) -> Frame:  # noqa: ANN401 - not imported here
+    arrays: dict[str, NDArray[Any]] = {}
+    casts: dict[str, str] = {}
+    other: dict[str, str] = {}
+    for name in frame.columns:
+        series = frame[name]
+        kind = getattr(series.dtype, "kind", "O")
+        if kind in _NUMBERS or str(series.dtype).startswith("decimal"):
+            arrays[name], casts[name] = series.to_numpy(dtype=np.float64, na_value=np.nan), "DOUBLE"
+        elif kind == "b" and declared.get(name, "boolean") == "boolean":
+            arrays[name] = series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+            casts[name] = "BOOLEAN"
+        elif kind == "M":
+            arrays[name], casts[name] = _times(series)
+        elif str(series.dtype).startswith(_OTHER):
+            other[name] = str(series.dtype)
+        else:
+            arrays[name], casts[name] = _texts(series, _written if name in declared else _text), "VARCHAR"
+    if not arrays:
+        raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
+    whole = [name for name in arrays if frame[name].dtype.kind in "iu" and name.lower() == str(unit).lower()]
+    if not whole:
+        return Frame("pandas", arrays, casts, other=other)
+    units = _unused(frame.columns)
+    return Frame("pandas", {**arrays, units: _whole(frame[whole[0]])}, casts, units, other)
+
+
+def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is not imported here
+    """Return times in UTC, or dates, and their type."""
+    arrow = getattr(series.dtype, "pyarrow_dtype", None)
+    if str(arrow).startswith("date"):
+        return series.astype("datetime64[us]").to_numpy(), "DATE"
+    zone = getattr(arrow or series.dtype, "tz", None)
+    plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if zone is not None else series
+    return plain.to_numpy().astype("datetime64[us]"), "TIMESTAMP"
+
+
+def _unused(names: Sequence[str]) -> str:
+    name = "unit"
+    while name.lower() in {each.lower() for each in names}:
+        name += "_"
+    return name
+
+
+def _whole(series: Any) -> NDArray[Any]:  # noqa: ANN401 - pandas is not imported here
+    """Return whole numbers to the last digit; as text if some are missing, which no array of integers can say."""
+    if series.isna().any():
+        return np.array(
+            [None if gone else str(each) for each, gone in zip(series, series.isna(), strict=True)], dtype=object
+        )
+    whole: NDArray[Any] = series.to_numpy(dtype=np.uint64 if series.dtype.kind == "u" else np.int64)
+    return whole
+
+
+def _texts(series: Any, text: Callable[[object], str | None]) -> NDArray[np.object_]:  # noqa: ANN401 - not imported here
+    """Return texts, and None for whatever is none. The categories of an enum are text."""
+    if str(series.dtype) == "category":
+        texts = np.array([None, *(_text(str(each)) for each in series.cat.categories)], dtype=object)
+        taken: NDArray[np.object_] = np.take(texts, series.cat.codes.to_numpy() + 1)
+        return taken
+    return np.array([text(each) for each in series], dtype=object)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, str):
+        return value if _is_unicode(value) else None
+    return value.isoformat() if type(value) is dt.date else None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _written(value: object) -> str | None:
+    """Return a value of a declared column as it would be written, to be read as what it is declared to be."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    try:
+        if isinstance(value, dt.datetime):
+            plain = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
+            return plain.isoformat()
+        if isinstance(value, int | float | Decimal | np.number):
+            return str(value) if value == value else None  # NaN is missing
+    except (ValueError, ArithmeticError):  # 5,000 digits, the ends of time, a loud NaN
+        return None
+    return _text(value)
+
+
+def refuse_without_arrow(error: ImportError) -> EngineError:
+    """Return what to raise where DuckDB needs Arrow to read a frame."""
+    return EngineError(f"reading this frame needs a package that is not installed: {error.name or 'pyarrow'}")

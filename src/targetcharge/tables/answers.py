@@ -1,0 +1,142 @@
+"""Answers: what a batch published, in the order of its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, final, overload
+
+from targetcharge import markup
+
+if TYPE_CHECKING:
+    from targetcharge.ledger import Answer
+
+_SHOWN = 50
+_OTHERS = ("outcome", "hit", "low", "high", "scale", "seq")
+
+
+@final
+class Answers(Sequence["Answer"]):
+    """A list of answers that knows its hits.
+
+    Attributes:
+        stopped: why not all keys were answered, in a sentence; empty if they were.
+        unanswered: the keys (or questions) that were not, as they are published.
+    """
+
+    def __init__(
+        self,
+        answers: Sequence[Answer],
+        by: Sequence[str] = ("key",),
+        unanswered: Sequence[object] = (),
+        stopped: str = "",
+    ) -> None:
+        """Hold answers whose keys are values of the columns `by`."""
+        self._answers = tuple(answers)
+        self._by = tuple(by)
+        self.unanswered = tuple(unanswered)
+        self.stopped = stopped
+
+    @property
+    def hits(self) -> list[Answer]:
+        """Return the answers that hit."""
+        return [answer for answer in self._answers if answer.hit]
+
+    def __len__(self) -> int:
+        """Return how many were answered."""
+        return len(self._answers)
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Answer]: ...
+
+    def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
+        """Return one answer, or some."""
+        return self._answers[index]
+
+    def columns(self) -> dict[str, list[object]]:
+        """Return the answers by column: the keys', then outcome, hit, low, high, scale and seq.
+
+        A column of keys that is called like one of these gets an underscore.
+        """
+        keys = [_key(answer) for answer in self._answers]
+        ends = [answer.interval or (None, None) for answer in self._answers]
+        return {
+            **{name: [key[place] for key in keys] for place, name in enumerate(_different(self._by))},
+            "outcome": [_plain(answer.outcome) for answer in self._answers],
+            "hit": [answer.hit for answer in self._answers],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+            "scale": [answer.scale for answer in self._answers],
+            "seq": [answer.seq for answer in self._answers],
+        }
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is optional
+        """Return a pandas DataFrame."""
+        import pandas as pd  # noqa: PLC0415 - optional
+
+        return pd.DataFrame(self.columns())
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - polars is optional
+        """Return a polars DataFrame."""
+        import polars as pl  # noqa: PLC0415 - optional
+
+        return pl.DataFrame(_of_one_type(self.columns()), strict=False)
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow is optional
+        """Return an Arrow table."""
+        import pyarrow as pa  # noqa: PLC0415 - optional
+
+        return pa.table(_of_one_type(self.columns()))
+
+    def __repr__(self) -> str:
+        """Return how it went; public."""
+        told = f"{len(self):,} answers, {len(self.hits):,} hits"
+        return f"<{told}; {len(self.unanswered):,} not answered: {self.stopped}>" if self.stopped else f"<{told}>"
+
+    def _repr_html_(self) -> str:
+        """Return the hits as a table."""
+        hits = self.hits
+        rows = [
+            [
+                answer.algorithm if answer.key is None else answer.key,
+                markup.number(answer.outcome),
+                markup.interval(answer.interval),
+            ]
+            for answer in hits[:_SHOWN]
+        ]
+        more = f", {len(hits) - _SHOWN:,} of them not shown" if len(hits) > _SHOWN else ""
+        told = f"{len(self):,} answered, {len(hits):,} hits{more}. {self.stopped}".strip()
+        return markup.table([", ".join(self._by), "noisy value", "95% interval"], rows, told)
+
+
+def _key(answer: Answer) -> tuple[object, ...]:
+    """Return a key's values, one for each column; of a question in a batch, its words."""
+    key = answer.algorithm if answer.key is None else answer.key
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Return names that are all different, also from those of the other columns."""
+    found: list[str] = []
+    for name in names:
+        while name in (*_OTHERS, *found):
+            name += "_"  # noqa: PLW2901 - until it is free
+        found.append(name)
+    return found
+
+
+def _of_one_type(columns: dict[str, list[object]]) -> dict[str, list[object]]:
+    """Return columns as typed frames want them: one with numbers and words ("unchanged", "below") as text."""
+    return {
+        name: [None if each is None else str(each) for each in values]
+        if len({isinstance(each, str) for each in values if each is not None}) > 1
+        else values
+        for name, values in columns.items()
+    }
+
+
+def _plain(outcome: object) -> object:
+    return outcome.value if isinstance(outcome, Enum) else outcome

@@ -1,0 +1,100 @@
+"""Descriptions: what may be asked of a table. From the schema and what the owner declared, nothing from rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+from targetcharge import markup
+from targetcharge.queries.columns import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.queries.columns import Column
+    from targetcharge.sessions.reading import Reading
+
+_HOW: Final = {
+    Kind.NUMBER: "{0} > 5, {0} BETWEEN 1 AND 10, {0} IN (1, 2)",
+    Kind.TEXT: "{0} = 'a', {0} IN ('a', 'b'), {0} LIKE 'a%'",
+    Kind.DATE: "{0} >= '2024-01-31'",
+    Kind.TIME: "{0} < '2024-01-31 12:00'",
+    Kind.BOOLEAN: "{0} = TRUE",
+}
+_CALLS: Final = (
+    ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
+    ("count(where)", "a noisy count", "always"),
+    ("count(where, prior, tolerance)", "the noisy count if it has changed", "a change"),
+    ("between(where, low, high)", "below, between or above", "between"),
+    ("side(where, threshold)", "below or above, or too close to call", "too close to call"),
+    ("watch(where, by, keys, threshold)", "`above` for every key, in one scan", "keys that reach it"),
+    ("top(by, keys, k, where)", "the k keys with the largest counts", "each of them"),
+    ("release(where, when)", "a noisy count, once a condition holds", "the release"),
+    ("sum_above(column, lower, upper, where, threshold)", "a noisy sum if it reaches it", "reaching it"),
+    ("distinct_above(column, threshold, where)", "about how many distinct values", "reaching it"),
+)
+
+
+@final
+@dataclass(frozen=True)
+class Description:
+    """What may be asked.
+
+    Attributes:
+        unit: whose privacy is protected.
+        budget: of everything that will ever be published.
+        query_epsilon: of one computation.
+        meter: "exact" or "renyi".
+        columns: name and kind of each.
+    """
+
+    unit: str
+    budget: Budget
+    query_epsilon: float
+    meter: str
+    columns: tuple[tuple[str, str], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "unit": self.unit,
+            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "query_epsilon": self.query_epsilon,
+            "meter": self.meter,
+            "columns": dict(self.columns),
+        }
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("unit", self.unit),
+            ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter"),
+            ("query ε", f"{self.query_epsilon:g}"),
+        ]
+
+    def _columns(self) -> list[tuple[str, str, str]]:
+        return [(name, kind, _HOW[Kind(kind)].format(name)) for name, kind in self.columns]
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        wide = max((len(name) for name, _ in self.columns), default=0)
+        lines = [f"{name}: {value}" for name, value in self._facts()]
+        lines += ["columns, and how to compare them (joined by AND, OR, NOT and parentheses):"]
+        lines += [f"  {name:<{wide}}  {kind:<8} {how}" for name, kind, how in self._columns()]
+        lines += ["questions, and what costs a hit:"]
+        lines += [f"  {call:<50} {what}; {costs}" for call, what, costs in _CALLS]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return it as HTML."""
+        return (
+            markup.table([], self._facts())
+            + markup.table(["column", "kind", "compare"], self._columns())
+            + markup.table(["question", "publishes", "costs"], _CALLS)
+        )
+
+
+def describe(schema: Mapping[str, Column], unit: str, query_epsilon: float, meter: Reading) -> Description:
+    """Return what may be asked of a table."""
+    columns = tuple((column.name, str(column.kind)) for column in schema.values())
+    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns)

@@ -1,0 +1,131 @@
+"""Opening a table: a source, a unit, a budget."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from targetcharge import checks
+from targetcharge.accounting.budget import check_budget
+from targetcharge.errors import InvalidParameter
+from targetcharge.queries.columns import column_of
+from targetcharge.sessions import Session
+from targetcharge.sessions.opening import MEMORY
+from targetcharge.tables.snapshot import check_snapshot
+from targetcharge.tables.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.targets import Target
+
+
+class Row(Enum):
+    """Stands for "every row is a unit of its own", which must be said."""
+
+    ROW = "row"
+
+    def __repr__(self) -> str:
+        """Return the name it is imported by."""
+        return "ROW"
+
+
+ROW: Final = Row.ROW
+
+_ENDING: Final = ".ledger.db"
+
+
+def open_table(
+    source: object,
+    unit: str | Row,
+    budget: Budget,
+    query_epsilon: float = 0.1,
+    *,
+    charging: str = "shared",
+    ledger: str | os.PathLike[str] | None = None,
+    meter: str = "exact",
+    targets: Sequence[Target] | Target | None = None,
+    alternatives: Sequence[Target] | None = None,
+    table: str | None = None,
+    types: Mapping[str, str] | None = None,
+    memory: str | None = None,
+    new_data: bool = False,
+    restored: tuple[int, str] | None = None,
+) -> Table:
+    """Open a table for questions.
+
+    Args:
+        source: the path of a Parquet, CSV or DuckDB file, of a folder or a pattern of Parquet or CSV files; or a
+            pandas, polars or Arrow table, of which a copy is made.
+        unit: whose privacy is protected: all rows with the same value of this column, or tc.ROW for every row
+            alone. Rows without a unit are left out.
+        budget: the (ε, δ) of everything that will ever be published, reopened or not.
+        query_epsilon: the ε of one computation.
+        charging: "shared": one budget for all units.
+        ledger: ":memory:", or a file that keeps the budget; left out for a file beside a file source, and memory
+            for others.
+        meter: "exact" buys the most hits; "renyi" also prices `between` and `side`, and other ε.
+        targets: examples of the targets that will be asked, if not those of `above`; see tc.Session.
+        alternatives: several targets with a meter each; see tc.Session.
+        table: of a DuckDB file with several.
+        types: what columns are: "integer", "number", "text", "date", "time" or "boolean". Those of a CSV file that
+            are not named are text.
+        memory: the most that DuckDB may use, such as "4GB", before it spills to a private temporary folder.
+        new_data: go on with the ledger's budget although the data has changed since it was last used.
+        restored: the number and hash of the last published entry, to open a restored copy of a ledger.
+
+    Raises:
+        InvalidParameter: if a parameter makes no sense; it names it.
+        EngineError: if the source cannot be read.
+        NotAllowed: if the ledger was made for other terms, or other data.
+    """
+    from targetcharge.engines.duckdb import open_duckdb  # noqa: PLC0415 - only who opens a table waits for it
+
+    check_budget(budget)
+    query_epsilon = checks.query_epsilon(query_epsilon)
+    checks.choice("charging", charging, ("shared",))
+    checks.flag("new_data", new_data)
+    if not isinstance(unit, str | Row):
+        raise InvalidParameter("unit", unit, "the name of a column, or tc.ROW for every row alone")
+    where = ledger_place(source) if ledger is None else ledger
+    engine = open_duckdb(source, unit if isinstance(unit, str) else None, table=table, types=types, memory=memory)
+    session: Session | None = None
+    try:
+        named = f"units of {column_of(unit, engine.schema, 'unit').name}" if isinstance(unit, str) else "rows"
+        session = Session(
+            engine,
+            budget,
+            query_epsilon,
+            ledger=where,
+            meter=meter,
+            targets=targets,
+            alternatives=alternatives,
+            restored=restored,
+            unit=named,
+        )
+        if where != MEMORY:
+            check_snapshot(engine, Path(where), new_data=new_data)
+        return Table(engine, session, named, query_epsilon)
+    except BaseException:
+        if session is not None:
+            session.close()
+        engine.close()
+        raise
+
+
+def ledger_place(source: object) -> str | Path:
+    """Return where the ledger of a source is kept if the owner does not say."""
+    if not isinstance(source, str | os.PathLike):
+        return MEMORY
+    path = Path(os.fsdecode(source))
+    if has_magic(str(path)) and not path.exists():
+        raise InvalidParameter("ledger", None, "given: there is no place beside a pattern")
+    if path.name in ("", ".."):  # this folder, or one above
+        path = Path(os.path.normpath(path.absolute()))
+    if not path.name:
+        raise InvalidParameter("ledger", None, "given: there is no place beside the root")
+    return path.with_name(path.name + _ENDING)

@@ -1,0 +1,203 @@
+"""Questions about a table, as values: made without data, checked against a schema, asked or previewed later.
+
+A question is about a number: how many units have a row that counts (a predicate as text, or `units`), what their
+contributions add up to (`total`), or how many distinct values a column has (`distinct`).
+
+>>> above("age > 65 AND diagnosis = 'flu'", threshold=1200)
+Above(what=Units(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=0)
+>>> between(total("fare", lower=0, upper=100, where="rain = TRUE"), 5_000, 10_000).what.upper
+100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from targetcharge.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from fractions import Fraction
+
+    Grid = int | float | str | Decimal | Fraction
+
+
+@final
+@dataclass(frozen=True)
+class Units:
+    """How many units have a row that counts; all rows count if there is no predicate."""
+
+    where: str | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Sum:
+    """What units contribute, added up; each unit's contribution lies between the bounds."""
+
+    column: str
+    lower: float
+    upper: float
+    where: str | None = None
+    grid: Grid | None = None
+
+
+@final
+@dataclass(frozen=True)
+class Distinct:
+    """How many distinct values a column has, of each unit at most `per_unit`."""
+
+    column: str
+    where: str | None = None
+    per_unit: int = 1
+
+
+What = Units | Sum | Distinct
+
+
+@final
+@dataclass(frozen=True)
+class Above:
+    """The noisy number if it is at least the threshold; with a prior, if it has changed."""
+
+    what: What
+    threshold: float
+    prior: object = None
+    tolerance: float = 0
+
+
+@final
+@dataclass(frozen=True)
+class Value:
+    """The noisy number; with a prior, if it has changed."""
+
+    what: What
+    prior: object = None
+    tolerance: float = 0
+
+
+@final
+@dataclass(frozen=True)
+class Between:
+    """On which side of a band the noisy number lies; inside costs."""
+
+    what: What
+    low: float
+    high: float
+
+
+@final
+@dataclass(frozen=True)
+class Side:
+    """On which side of a threshold the number lies; free unless it is too close to call."""
+
+    what: What
+    threshold: float
+
+
+@final
+@dataclass(frozen=True)
+class Watch:
+    """`Above` for every declared key."""
+
+    what: What
+    by: str | tuple[str, ...]
+    keys: Any
+    threshold: float
+
+
+@final
+@dataclass(frozen=True)
+class Top:
+    """The k keys with the largest noisy numbers."""
+
+    what: What
+    by: str | tuple[str, ...]
+    keys: Any
+    k: int
+    threshold: float | None = None
+
+
+Question = Above | Value | Between | Side | Watch | Top
+"""Everything a table can be asked."""
+
+Asked = str | What | None
+"""What a question is about: a predicate, None for all units, or made by `units`, `total` or `distinct`."""
+
+
+def units(where: str | None = None) -> Units:
+    """Return the number of units that have a row that counts."""
+    return Units(where)
+
+
+def total(column: str, lower: float, upper: float, where: str | None = None, *, grid: Grid | None = None) -> Sum:
+    """Return the sum of what units contribute.
+
+    Args:
+        column: a number.
+        lower: the least a unit contributes; what is less counts as this.
+        upper: the most a unit contributes.
+        where: which rows count.
+        grid: values are rounded to multiples of it, such as 0.01 or "0.01"; left out for one that fits the bounds.
+    """
+    return Sum(column, lower, upper, where, grid)
+
+
+def distinct(column: str, where: str | None = None, *, per_unit: int = 1) -> Distinct:
+    """Return the number of distinct values of a column, by a sketch of bounded size.
+
+    Args:
+        column: any column.
+        where: which rows count.
+        per_unit: the most values of one unit that are counted; noise grows with it.
+    """
+    return Distinct(column, where, per_unit)
+
+
+def above(what: Asked, threshold: float, prior: object = None, tolerance: float = 0) -> Above:
+    """Return the question of `Table.above`."""
+    return Above(what_of(what), threshold, prior, tolerance)
+
+
+def value(what: Asked = None, prior: object = None, tolerance: float = 0) -> Value:
+    """Return the question of `Table.count`."""
+    return Value(what_of(what), prior, tolerance)
+
+
+def between(what: Asked, low: float, high: float) -> Between:
+    """Return the question of `Table.between`."""
+    return Between(what_of(what), low, high)
+
+
+def side(what: Asked, threshold: float) -> Side:
+    """Return the question of `Table.side`."""
+    return Side(what_of(what), threshold)
+
+
+def watch(what: Asked, by: str | Sequence[str], keys: object, threshold: float) -> Watch:
+    """Return the question of `Table.watch`."""
+    return Watch(what_of(what), _columns(by), keys, threshold)
+
+
+def top(what: Asked, by: str | Sequence[str], keys: object, k: int, threshold: float | None = None) -> Top:
+    """Return the question of `Table.top`."""
+    return Top(what_of(what), _columns(by), keys, k, threshold)
+
+
+def what_of(what: Asked) -> What:
+    """Return what a question is about.
+
+    Raises:
+        InvalidParameter: if it is none.
+    """
+    if what is None or isinstance(what, str):
+        return Units(what)
+    if isinstance(what, Units | Sum | Distinct):
+        return what
+    raise InvalidParameter("what", what, "a predicate such as 'age > 65', or made by units, total or distinct")
+
+
+def _columns(by: str | Sequence[str]) -> str | tuple[str, ...]:
+    return by if isinstance(by, str) or not isinstance(by, Sequence) else tuple(by)

@@ -1,0 +1,375 @@
+import csv
+import io
+import json
+
+import pandas as pd
+import pytest
+
+import targetcharge as tc
+from cli.commands import run, start
+from cli.conftest import TERMS, hits
+from targetcharge.cli.tables.showing import outcome_in_words
+from targetcharge.engines.duckdb import DuckDBEngine
+from targetcharge.sessions.reading import Reading
+
+RENYI = (*TERMS, "--meter", "renyi", "--epsilon", 30)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_hit_is_told_with_its_interval_and_what_is_left():
+    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS)
+    assert found.code == 0
+    answer, closing = found.out.splitlines()
+    assert answer.startswith("count(age > 65) >= 9000: ")
+    assert answer.endswith(", a hit, which costs 1")
+    assert closing == (
+        "1 answered, 1 hit, 6 hits left. All that is ever published with visits.parquet.ledger.db is"
+        " (3, 1e-06)-differentially private for units of patient."
+    )
+    assert found.err == "tct: made the ledger visits.parquet.ledger.db\n"
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_miss_is_free_and_no_error():
+    found = run("ask", "visits.parquet", "age > 75", "--threshold", 20_000)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith(
+        "count(age > 75) >= 20000: below the threshold (95% interval: up to 20,029), free\n"
+    )
+    assert "0 hits, 7 hits left" in found.out
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_ledger_knows_what_is_left_out():
+    run("ask", "visits.parquet", "age > 65", "--threshold", 9000)
+    again = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--epsilon", 3, "--json")
+    assert (again.code, again.json["meter"]["hits_left"]) == (0, 5)
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_as_units():
+    run("ask", "visits.parquet", "--threshold", 9000, "--rows", *TERMS[2:])
+    assert run("ask", "visits.parquet", "--threshold", 9000, "--json").json["meter"]["unit"] == "rows"
+
+
+@pytest.mark.parametrize(
+    ("options", "difference"),
+    [
+        (["--epsilon", 4], "epsilon was 3.0 and is 4.0"),
+        (["--delta", 1e-7], "delta was 1e-06 and is 1e-07"),
+        (["--query-epsilon", 0.05], "query_epsilon was 0.1 and is 0.05"),
+        (["--meter", "renyi"], "meter was 'exact' and is 'renyi'"),
+        (["--unit", "age"], "unit was 'units of patient' and is 'units of age'"),
+        (["--rows"], "unit was 'units of patient' and is 'rows'"),
+    ],
+)
+@pytest.mark.usefixtures("opened")
+def test_what_is_given_must_agree_with_the_ledger(options, difference):
+    found = run("ask", "visits.parquet", *options)
+    assert (found.code, found.out) == (3, "")
+    assert difference in found.err
+    assert hits() == 0
+
+
+@pytest.mark.usefixtures("opened")
+def test_json_is_one_document():
+    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--json")
+    (answer,) = found.json["answers"]
+    low, high = answer["interval"]
+    assert low < answer["outcome"] < high
+    assert (answer["question"], answer["hit"], answer["price"]) == ("count(age > 65) >= 9000", True, 1.0)
+    assert (answer["key"], answer["seq"]) == (None, 2)
+    assert answer["scale"] == pytest.approx(10)
+    assert found.json["meter"] == {
+        "unit": "units of patient",
+        "meter": "exact",
+        "query_epsilon": 0.1,
+        "guarantee": {"epsilon": 3.0, "delta": 1e-6},
+        "hits": 1,
+        "hits_left": 6,
+    }
+    assert (found.json["stopped"], found.json["unanswered"]) == (None, [])
+    assert found.err == ""
+
+
+@pytest.mark.usefixtures("opened")
+def test_csv_is_rows():
+    found = run("ask", "visits.parquet", "county IN ('Kent', 'Devon')", "--threshold", 9000, "--csv")
+    heads, cells = csv.reader(io.StringIO(found.out))
+    assert heads == ["question", "outcome", "hit", "price", "low", "high", "scale", "seq"]
+    row = dict(zip(heads, cells, strict=True))
+    assert (row["question"], row["hit"]) == ("count(county IN ('Kent', 'Devon')) >= 9000", "true")
+    assert float(row["low"]) < float(row["outcome"]) < float(row["high"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "hit"),
+    [
+        (["age > 65"], "count(age > 65): ", True),
+        (["age > 65", "--between", 10_000, 30_000], "between 10000 and 30000: between", True),
+        (["age > 65", "--between", 100, 200], "above (95% interval: from 171), free", False),
+        (["age > 65", "--near", 10_000], "near 10000): above", False),
+        (["--prior", 30_000, "--tolerance", 5000], "count(*): unchanged from 30,000", False),
+        (["--prior", 10_000, "--tolerance", 5000], "count(*): ", True),
+        (["--prior", 30_000, "--tolerance", 5000, "--threshold", 9000], "count(*) >= 9000: unchanged", False),
+        (["--prior", 60_000, "--threshold", 50_000], "count(*) >= 50000: below the threshold", True),
+        (
+            ["--sum", "fare", "--lower", 0, "--upper", 5, "--threshold", 9000],
+            "sum(fare from 0 to 5) >= 9000: ",
+            True,
+        ),
+        (["ill = TRUE", "--sum", "fare", "--lower", 0, "--upper", 5, "--grid", 0.25], "where ill = TRUE): ", True),
+        (["--distinct", "patient", "--threshold", 9000], "distinct(patient) >= 9000: ", True),
+        (["--distinct", "age", "--per-unit", 2, "--threshold", 9000], "2 for each unit) >= 9000: below", False),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_every_form_of_question(options, words, hit):
+    found = run("ask", "visits.parquet", *options, *RENYI)
+    assert found.code == 0
+    assert words in found.out
+    assert ("a hit, which costs" in found.out) is hit
+
+
+def test_marks_in_words():
+    words = [outcome_in_words(tc.Answer(mark, True, 1.0, 1, prior=1234)) for mark in (tc.BOUNDARY, tc.UNCHANGED)]
+    assert words == ["too close to call", "unchanged from 1,234"]
+
+
+@pytest.mark.parametrize("options", [["--between", 10, 20], ["--near", 10]])
+@pytest.mark.usefixtures("opened")
+def test_the_exact_meter_has_no_price_for_bands(options):
+    found = run("ask", "visits.parquet", *options)
+    assert found.code == 3
+    assert "ask with --meter renyi" in found.err
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["agee > 65", "--threshold", 5], "there is no column agee; did you mean age?"),
+        (["age >", "--threshold", 5], "where, character"),
+        (["--sum", "fare", "--lower", 0, "--threshold", 5], "--upper is None; it must be given with --sum"),
+        (["--sum", "fare", "--lower", 5, "--upper", 0], "lower is 5; it must be at most upper, 0"),
+        (["--sum", "county", "--lower", 0, "--upper", 5], "a number to be added up, and it is text"),
+        (["--sum", "fare", "--lower", 0, "--upper", 5, "--grid", "x"], "grid is 'x'"),
+        (["--lower", 5, "--threshold", 5], "--lower is 5; it must be given with --sum"),
+        (["--grid", 5], "--grid is '5'; it must be given with --sum"),
+        (["--per-unit", 5], "--per-unit is 5; it must be given with --distinct"),
+        (["--tolerance", 5], "--tolerance is 5; it must be given with --prior"),
+        (["--distinct", "age"], "--threshold is None; it must be given with --distinct"),
+        (["--distinct", "age", "--sum", "fare"], "--distinct is 'age'; it must be left out"),
+        (["--threshold", 5, "--near", 5], "--near is 5; it must be left out where --threshold is given"),
+        (["--near", 5, "--prior", 5], "--prior is 5; it must be left out where --near is given"),
+        (["--between", 5, 1], "high is 1; it must be at least low, 5"),
+        (["--threshold", "nan"], "threshold is nan"),
+        (["--threshold", "inf"], "threshold is inf"),
+        (["--threshold", "1e300"], "threshold is 1000"),
+        (["--json", "--csv"], "--json: not together with --csv"),
+        (["--preview", "--csv"], "--preview: not together with --csv"),
+        (["--threshold", 5, "--table", "x"], "only a DuckDB file has tables with names"),
+        (["--threshold", 5, "--type", "age"], "--type is 'age'; it must be COLUMN=KIND"),
+        (["--threshold", 5, "--type", "age=big"], "one of integer, number, text"),
+        (["--threshold", 5, "--memory", "much"], "an amount of memory, such as '4GB'"),
+        (["--threshold", 5, "--rows"], "--rows: not together with --unit"),
+        (["--threshold", 5, "--unit", "patent"], "unit is 'patent'; it must be one of the columns"),
+        (["--threshold", 5, "--epsilon", -1], "epsilon is -1.0"),
+        (["--threshold", 5, "--ledger", ":memory:"], "--ledger is ':memory:'; it must be a file"),
+        (["--threshold", 5, "--ledger", "."], "and this is a folder"),
+    ],
+)
+def test_mistakes_leave_no_ledger_behind(folder, options, sentence):
+    meter = ["--meter", "renyi"] if {"--near", "--between"} & set(options) else []
+    found = run("ask", "visits.parquet", *TERMS, *meter, *options)
+    assert sentence in found.err
+    assert (found.code, found.out) == (2, "")
+    assert not list(folder.glob("*ledger*"))
+
+
+@pytest.mark.parametrize(
+    "options", [["--threshold", "many"], ["--between", 5], ["--meter", "best"], ["--nothing"]]
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_option_is_refused(options):
+    found = run("ask", "visits.parquet", *TERMS, *options)
+    assert (found.code, found.out) == (2, "")
+    assert "Error" in found.err
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ([], "--unit COLUMN (or --rows), --epsilon, --delta: missing"),
+        (TERMS[2:], "--unit COLUMN (or --rows): missing"),
+        (["--rows"], "--epsilon, --delta: missing"),
+        (TERMS[:4], "--delta: missing"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_missing_for_a_new_ledger_is_named(options, missing):
+    found = run("ask", "visits.parquet", "--threshold", 9000, *options)
+    assert found.code == 2
+    assert found.err.startswith(f"tct: {missing}, since there is no ledger visits.parquet.ledger.db yet")
+
+
+@pytest.mark.parametrize(("options", "name"), [([], "TABLE"), (TERMS, "source")])
+def test_a_table_that_is_not_there(folder, options, name):
+    found = run("ask", "visit.parquet", *options)
+    assert found.code == 2
+    assert found.err.startswith(f"tct: {name} is 'visit.parquet'; it must be a")
+    assert not list(folder.glob("*ledger*"))
+
+
+def test_a_table_that_cannot_be_read(folder):
+    (folder / "visits.parquet").write_bytes(b"PAR1 Kent is a secret PAR1")
+    found = run("ask", "visits.parquet", *TERMS)
+    assert found.code == 7
+    assert "cannot be read as a table" in found.err
+    assert "Kent" not in found.err
+
+
+def test_a_ledger_that_is_none(opened):
+    (opened / "visits.parquet.ledger.db").write_text("not a database, but as long as one might well be")
+    assert run("ask", "visits.parquet").code == 4
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_ledger_of_another_session_is_refused():
+    tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger="visits.parquet.ledger.db").close()
+    found = run("ask", "visits.parquet")
+    assert found.code == 3
+    assert "is not of a table: choose another with --ledger" in found.err
+
+
+def test_a_ledger_elsewhere(folder):
+    (folder / "ledgers").mkdir()
+    run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--ledger", "ledgers/v.db")
+    found = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json")
+    assert (found.json["meter"]["hits_left"], found.json["ledger"]) == (5, "ledgers/v.db")
+    assert not list(folder.glob("*ledger.db"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_pattern_needs_a_ledger():
+    assert "there is no place beside a pattern" in run("ask", "visits*.csv", *TERMS).err
+    found = run("ask", "visits*.csv", "--threshold", 9000, *TERMS, "--ledger", "v.db")
+    assert (found.code, "1 hit" in found.out) == (0, True)
+
+
+def test_changed_data_must_be_vouched_for(opened):
+    table = opened / "visits.parquet"
+    pd.read_parquet(table)[:-3].to_parquet(table)
+    found = run("ask", "visits.parquet", "--threshold", 9000)
+    assert found.code == 3
+    assert "open it with --new-data" in found.err
+    assert hits() == 0
+    assert run("ask", "visits.parquet", "--threshold", 9000, "--new-data").code == 0
+    assert hits() == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_columns_of_a_csv_file_are_declared():
+    found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS)
+    assert found.code == 2
+    assert "as --type age=integer" in found.err
+    found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=integer")
+    assert (found.code, "1 hit" in found.out) == (0, True)
+
+
+def test_a_preview_asks_nothing_and_makes_no_ledger(folder):
+    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS, "--preview")
+    assert (found.code, found.err) == (0, "")
+    assert "price of a hit: 1" in found.out
+    assert "false alarm" in found.out
+    assert not list(folder.glob("*ledger*"))
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_preview_as_json():
+    (found,) = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--preview", "--json").json
+    assert found["question"] == "count(age > 65) >= 9000"
+    assert hits() == 0
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_spent_budget_is_exit_code_3():
+    for _ in range(7):
+        assert run("ask", "visits.parquet", "--threshold", 9000).code == 0
+    found = run("ask", "visits.parquet", "--threshold", 9000)
+    assert found.code == 3
+    assert found.out.startswith("not answered: count(*) >= 9000\n0 answered, 0 hits, 0 hits left.")
+    assert "does not cover it" in found.err
+    found = run("ask", "visits.parquet", "--threshold", 9000, "--json")
+    assert (found.code, found.json["answers"]) == (3, [])
+    assert found.json["unanswered"] == ["count(*) >= 9000"]
+    assert "does not cover it" in found.json["stopped"]
+
+
+@pytest.mark.usefixtures("opened")
+def test_two_processes_share_a_budget():
+    options = ("ask", "visits.parquet", "--threshold", 9000, "--json")
+    running = [start(*options) for _ in range(3)]
+    told = [(*process.communicate(timeout=100), process.returncode) for process in running]
+    assert [(err, code) for _, err, code in told] == [("", 0)] * 3
+    answers = [json.loads(out)["answers"][0] for out, *_ in told]
+    assert len({answer["seq"] for answer in answers}) == 3
+    assert hits() == 3
+
+
+@pytest.mark.usefixtures("opened")
+def test_answers_are_printed_though_closing_fails(monkeypatch):
+    close = tc.Table.close
+
+    def broken(table):
+        close(table)
+        msg = "the disk is full"
+        raise tc.LedgerError(msg)
+
+    monkeypatch.setattr(tc.Table, "close", broken)
+    found = run("ask", "visits.parquet", "--threshold", 9000)
+    assert (found.code, found.err) == (4, "tct: the disk is full\n")
+    assert "1 answered, 1 hit" in found.out
+
+
+@pytest.mark.usefixtures("opened")
+def test_as_a_user_runs_it():
+    process = start("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--csv")
+    out, err = process.communicate(timeout=100)
+    assert (process.returncode, err) == (0, "")
+    assert len(out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("opened")
+def test_what_has_no_price_is_not_allowed(monkeypatch):
+    def refused(*_):
+        msg = "this has no finite price"
+        raise tc.NotAllowed(msg)
+
+    monkeypatch.setattr(tc.Table, "preview", refused)
+    found = run("ask", "visits.parquet", "--threshold", 9000)
+    assert (found.code, found.out, found.err) == (3, "", "tct: this has no finite price\n")
+
+
+def test_a_ledger_that_is_lost_on_the_way(opened, monkeypatch):
+    measure = DuckDBEngine.measure_by
+
+    def lost(*given):
+        for file in opened.glob("*ledger*"):
+            file.unlink()
+        return measure(*given)
+
+    monkeypatch.setattr(DuckDBEngine, "measure_by", lost)
+    options = ("--by", "county", "--keys", "Kent", "--threshold", 5000)
+    found = run("watch", "visits.parquet", *options, "--json")
+    assert (found.code, found.json["answers"], found.json["unanswered"]) == (4, [], ["Kent"])
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_meter_that_cannot_be_read_any_more(monkeypatch):
+    def lost(_):
+        msg = "the ledger is gone"
+        raise tc.LedgerError(msg)
+
+    monkeypatch.setattr(Reading, "hits", property(lost))
+    assert "1 answered, 1 hit. All that" in run("ask", "visits.parquet", "--threshold", 9000).out
+    assert run("ask", "visits.parquet", "--threshold", 9000, "--json").json["meter"]["hits_left"] is None

@@ -1,0 +1,109 @@
+import pytest
+
+import targetcharge as tc
+from cli.commands import run
+from cli.conftest import TERMS
+
+
+@pytest.mark.parametrize("name", ["visits.parquet", "visits.parquet.ledger.db"])
+def test_the_meter_is_read_from_the_ledger_alone(opened, name):
+    run("ask", "visits.parquet", "--threshold", 9000)
+    (opened / "visits.parquet").unlink()
+    found = run("meter", name)
+    told = dict(line.split("  ", 1) for line in found.out.splitlines()[:-1])
+    assert {key: value.strip() for key, value in told.items()} == {
+        "ledger": "visits.parquet.ledger.db",
+        "budget": "(3, 1e-06)",
+        "unit": "units of patient",
+        "meter": told["meter"].strip(),
+        "targets": "NotPrior",
+        "hits used": "1",
+        "hits left": "6",
+        "held back by open sessions": "0 hits",
+        "a further hit costs": "1 of 7",
+    }
+    assert told["meter"].strip().startswith("exact, query ε 0.1")
+    assert (found.code, found.err) == (0, "")
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_meter_as_json():
+    found = run("meter", "visits.parquet", "--json").json
+    assert found == {
+        "unit": "units of patient",
+        "meter": "exact",
+        "query_epsilon": 0.1,
+        "guarantee": {"epsilon": 3.0, "delta": 1e-6},
+        "hits": 0,
+        "hits_left": 7,
+        "price": 1.0,
+        "capacity": 7.0,
+        "restored": None,
+        "ledger": "visits.parquet.ledger.db",
+    }
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_meter_of_renyi():
+    run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--meter", "renyi")
+    found = run("meter", "visits.parquet", "--json").json
+    assert found["hits"] == 1
+    assert 0 < found["price"] * found["hits_left"] < found["capacity"] - found["price"]
+    assert "if it is of the declared kind" in run("meter", "visits.parquet").out
+
+
+def test_the_meter_of_alternatives_is_the_one_with_the_most_left(tmp_path):
+    path = tmp_path / "s.db"
+    targets = [tc.NotPrior(prior=True), tc.NotPrior(prior=False)]
+    with tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger=path, alternatives=targets) as session:
+        session.ask(tc.private(0.1)(lambda _: True))
+        expected = session.meter.hits, session.meter.hits_left
+    found = run("meter", path, "--json").json
+    assert (found["hits"], found["hits_left"]) == expected
+    assert "unit                        not said" in run("meter", path).out
+
+
+@pytest.mark.usefixtures("folder")
+def test_where_there_is_no_ledger():
+    found = run("meter", "visits.parquet")
+    assert (found.code, found.out) == (2, "")
+    assert "there is no ledger visits.parquet.ledger.db. If it is elsewhere, name it instead" in found.err
+    assert "there is no such file, and no ledger no.csv.ledger.db" in run("meter", "no.csv").err
+
+
+def test_a_ledger_that_cannot_be_read(folder):
+    (folder / "visits.parquet.ledger.db").write_text("nothing of the kind")
+    assert run("meter", "visits.parquet").code == 4
+
+
+def test_a_restored_ledger_says_so(opened):
+    copy = (opened / "visits.parquet.ledger.db").read_bytes()
+    run("ask", "visits.parquet", "--threshold", 9000)
+    (opened / "visits.parquet.ledger.db").write_bytes(copy)
+    found = run("meter", "visits.parquet", "--json")
+    assert found.json["hits_left"] == 0
+    assert found.json["restored"] in found.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_columns_of_a_table():
+    found = run("describe", "visits.parquet")
+    cells = [[cell.strip() for cell in line.split("│")[1:3]] for line in found.out.splitlines() if line[0] == "│"]
+    kinds = {
+        "patient": "number",
+        "age": "number",
+        "fare": "number",
+        "county": "text",
+        "ill": "boolean",
+        "seen": "time",
+    }
+    assert dict(cells) == kinds
+    assert run("describe", "visits.parquet", "--json").json == {"columns": kinds}
+    found = run("describe", "visits.csv", "--json", "--type", "age=integer", "--type", "seen=date").json["columns"]
+    assert (found["age"], found["seen"], found["ill"]) == ("number", "date", "text")
+
+
+def test_describing_makes_no_ledger(folder):
+    assert run("describe", "visits.parquet").code == 0
+    assert not list(folder.glob("*ledger*"))
+    assert run("describe", "no.parquet").code == 2

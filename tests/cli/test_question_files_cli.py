@@ -1,0 +1,235 @@
+import pytest
+
+from cli.commands import run
+from cli.conftest import TERMS, hits
+from targetcharge.engines.duckdb import DuckDBEngine
+
+CSV = """name,where,threshold,sum,lower,upper
+old,age > 65,9000,,,
+,"county IN ('Kent', 'Devon')",40000,,,
+dear,ill = FALSE,9000,fare,0,5
+"""
+YAML = """
+- name: old
+  where: age > 65
+  threshold: 9_000
+- where: county IN ('Kent', 'Devon')
+  threshold: 4e4
+- {name: dear, where: ill = FALSE, sum: fare, lower: 0, upper: 5, threshold: 9000, prior: null}
+"""
+QUESTIONS = [
+    ("old", "count(age > 65) >= 9000", True),
+    ("", "count(county IN ('Kent', 'Devon')) >= 40000", False),
+    ("dear", "sum(fare from 0 to 5 where ill = FALSE) >= 9000", True),
+]
+
+
+@pytest.fixture
+def file(folder):
+    def write(name, text):
+        (folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+def ask(name, *options):
+    return run("ask", "visits.parquet", "--questions", name, *options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", CSV),
+        ("q.CSV", "\ufeff" + CSV.replace("\n", "\r\n")),
+        ("q.yaml", YAML),
+        ("q.yml", "questions:" + YAML),
+    ],
+)
+def test_questions_are_asked_in_order(file, name, text):
+    found = ask(file(name, text), *TERMS, "--json")
+    told = [(answer["name"], answer["question"], answer["hit"]) for answer in found.json["answers"]]
+    assert (found.code, told) == (0, QUESTIONS)
+    assert hits() == 2
+
+
+def test_a_table_of_answers(file):
+    found = ask(file("q.csv", CSV), *TERMS)
+    lines = [line for line in found.out.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in line.split("│")[1:3]] for line in lines] == [
+        [name, question] for name, question, _ in QUESTIONS
+    ]
+    assert "below the threshold │ up to 40,029" in lines[1]
+    assert "3 answered, 2 hits, 5 hits left" in found.out
+
+
+def test_rows_of_answers_without_names(file):
+    rows = ask(file("q.csv", "where,threshold\nage > 65,9000\nage > 99,9000\n"), *TERMS, "--csv").rows
+    assert rows[0][:3] == ["question", "outcome", "hit"]
+    assert [row[0::2][:2] for row in rows[1:]] == [
+        ["count(age > 65) >= 9000", "true"],
+        ["count(age > 99) >= 9000", "false"],
+    ]
+
+
+def test_every_field(file):
+    questions = """
+- {where: age > 65, low: 10000, high: 40000}
+- {near: 10000}
+- {prior: 30000, tolerance: 5000}
+- {distinct: patient, per_unit: 1, threshold: 9000}
+- {sum: fare, lower: 0, upper: 5, grid: 0.25}
+- {sum: fare, lower: 0, upper: 5, grid: "0.25", threshold: 900000}
+- {}
+"""
+    found = ask(file("q.yaml", questions), *TERMS, "--meter", "renyi", "--epsilon", 30, "--json")
+    assert [answer["outcome"] for answer in found.json["answers"]][:3] == ["between", "above", "unchanged"]
+    assert [answer["hit"] for answer in found.json["answers"]] == [True, False, False, True, True, False, True]
+    assert found.json["answers"][-1]["question"] == "count(*)"
+
+
+def test_more_questions_than_are_asked_together(file):
+    rows = [f"age > {age},{9000}" for age in (100, 65)] * 60
+    found = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--epsilon", 50, "--json")
+    assert [answer["hit"] for answer in found.json["answers"]] == [False, True] * 60
+    assert [answer["seq"] for answer in found.json["answers"]] == list(range(1, 121))
+
+
+@pytest.mark.parametrize("rows", [["age > 65"] * 9, ["age > 99"] * 30 + ["age > 65"] * 9])
+def test_a_budget_that_is_spent_in_the_middle_loses_nothing(file, rows):
+    name = file("q.csv", "\n".join(["name,where,threshold", *(f"q{n},{row},9000" for n, row in enumerate(rows))]))
+    found = ask(name, *TERMS, "--json")
+    assert found.code == 3
+    told = [answer["name"] for answer in found.json["answers"]]
+    assert told == [f"q{n}" for n in range(len(rows) - 2)]
+    assert found.json["unanswered"] == [
+        [f"q{n}", "count(age > 65) >= 9000"] for n in range(len(rows) - 2, len(rows))
+    ]
+    assert found.err.startswith("tct: made the ledger")
+    assert "does not cover it" in found.err
+    assert found.json["stopped"] in found.err
+    assert hits() == 7
+
+
+def test_what_was_not_answered_is_told(file):
+    name = file("q.csv", "\n".join(["where,threshold", *["age > 65,9000"] * 6, *["age > 10,9000"] * 30]))
+    found = ask(name, *TERMS)
+    assert found.code == 3
+    (told,) = [line for line in found.out.splitlines() if line.startswith("not answered: ")]
+    assert told == "not answered: " + ", ".join(["count(age > 10) >= 9000"] * 20) + " and 9 more"
+    rows = ask(name, "--csv").rows
+    assert rows[1] == ["count(age > 65) >= 9000", *[""] * 7]
+    assert len(rows) == 37
+
+
+def test_an_error_on_the_way_loses_no_answer(file, monkeypatch):
+    measure, calls = DuckDBEngine.measure, []
+
+    def breaks(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise ValueError
+        return measure(*given)
+
+    monkeypatch.setattr(DuckDBEngine, "measure", breaks)
+    found = ask(
+        file("q.csv", "where,threshold\nage > 65,9000\nage > 65,\nage > 75,\nage > 85,\n"), *TERMS, "--json"
+    )
+    assert (found.code, len(found.json["answers"]), len(found.json["unanswered"])) == (5, 2, 2)
+    assert found.json["stopped"].startswith("the computation did not give an outcome")
+    assert hits() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            "q.csv",
+            "where,threshold\nage > 65,9000\nage > 65,many\n",
+            "q.csv, line 3: threshold is 'many'; it must be",
+        ),
+        (
+            "q.csv",
+            "where,threshold\n\n\nagee > 65,9000\n",
+            "q.csv, line 4: where, character 1: there is no column",
+        ),
+        (
+            "q.csv",
+            "where,limit\nage > 65,9000\n",
+            "q.csv, line 1: there is no field 'limit'; there are name, where",
+        ),
+        (
+            "q.csv",
+            "where,threshold\nage > 65,9000,1\n",
+            "q.csv, line 2: it has 3 cells, and the first line names 2",
+        ),
+        ("q.csv", "where,where\nage > 65,9000\n", "q.csv, line 1: it must name every column, each once"),
+        ("q.csv", 'where,threshold\n"age > 65,9000\n', "q.csv, line 2: this is not CSV"),
+        ("q.csv", "where,threshold\n", "q.csv: there are no questions in it"),
+        ("q.csv", "", "q.csv, line 1: it must name every column"),
+        ("q.csv", "low,high\n5,1\n", "q.csv, line 2: high is 1; it must be at least low, 5"),
+        ("q.csv", "low,high\n5,\n", "q.csv, line 2: high is None; it must be given with low"),
+        ("q.csv", "low,high\n,5\n", "q.csv, line 2: low is None; it must be given with high"),
+        ("q.csv", "threshold,low,high\n5,1,5\n", "q.csv, line 2: between is '1 5'; it must be left out"),
+        ("q.csv", "sum,lower,upper\nfare,5,0\n", "q.csv, line 2: lower is 5; it must be at most upper"),
+        ("q.csv", "sum,lower\nfare,5\n", "q.csv, line 2: upper is None; it must be given with sum"),
+        ("q.csv", "distinct,per_unit,threshold\nage,1.5,9\n", "per_unit is '1.5'; it must be a whole number"),
+        ("q.csv", "threshold\nnan\n", "q.csv, line 2: threshold is nan"),
+        ("q.csv", "sum,lower,upper,grid\nfare,0,5,x\n", "q.csv, line 2: grid is 'x'"),
+        (
+            "q.yaml",
+            "- where: age > 65\n- where: agee > 65\n",
+            "q.yaml, item 2: where, character 1: there is no column",
+        ),
+        ("q.yaml", "- age > 65\n", "q.yaml, item 1: it must have fields, such as where: age > 65"),
+        ("q.yaml", "where: age > 65\n", "q.yaml: it must be a list of questions"),
+        ("q.yaml", "- where: [\n", "q.yaml, line 2: this is not YAML"),
+        ("q.yaml", "- where: true\n", "q.yaml, item 1: where is True; it must be text; write it in quotes"),
+        ("q.yaml", "- threshold: true\n", "q.yaml, item 1: threshold is True; it must be a number"),
+        ("q.yaml", "- threshold: [5]\n", "q.yaml, item 1: threshold is <list>; it must be a number"),
+        (
+            "q.yaml",
+            "- {distinct: age, threshold: 5, per_unit: 1.5}\n",
+            "per_unit is 1.5; it must be a whole number",
+        ),
+        ("q.yaml", "- 5: age\n", "q.yaml, item 1: there is no field 5"),
+        ("q.yaml", "- limit: 5\n", "q.yaml, item 1: there is no field 'limit'"),
+        ("q.yaml", "", "q.yaml: it must be a list of questions"),
+        ("q.yaml", "[]", "q.yaml: there are no questions in it"),
+        ("q.txt", "", "it must be a file that ends in .csv, .yaml or .yml"),
+    ],
+)
+def test_a_bad_question_is_named_before_any_is_asked(file, folder, name, text, sentence):
+    found = ask(file(name, text), *TERMS, *(["--meter", "renyi"] if "low" in text else []))
+    assert (found.code, found.out) == (2, "")
+    assert sentence in found.err
+    assert not list(folder.glob("*ledger*"))
+
+
+def test_a_question_that_is_not_allowed_is_named_too(file):
+    found = ask(file("q.csv", "where,near\nage > 65,\nage > 65,9\n"), *TERMS)
+    assert (found.code, found.out) == (3, "")
+    assert "q.csv, line 3: only the Rényi meter has a price for" in found.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "q.csv").write_bytes(b"where\n\xff\xfe\n")
+    assert "q.csv: it cannot be read: it is not text in UTF-8" in ask("q.csv", *TERMS).err
+    found = ask("no.csv", *TERMS)
+    assert (found.code, found.err) == (2, "tct: no.csv: it cannot be read: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [(["age > 65"], "WHERE"), (["--threshold", 5], "--threshold"), (["--sum", "fare"], "--sum")],
+)
+def test_a_file_says_all_of_a_question(file, options, name):
+    found = run("ask", "visits.parquet", *options, "--questions", file("q.csv", CSV), *TERMS)
+    assert (found.code, found.err[:40]) == (2, f"tct: {name}: not together with --questions: the"[:40])
+
+
+def test_a_preview_of_all(file):
+    found = ask(file("q.csv", CSV), *TERMS, "--preview")
+    assert found.out.count("question: ") == 3
+    assert len(ask("q.csv", *TERMS, "--preview", "--json").json) == 3

@@ -1,0 +1,262 @@
+import json
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+from cli.commands import run
+from cli.conftest import TERMS, hits
+
+LIMIT = ("--threshold", 5000)
+
+
+def watch(*options):
+    return run("watch", "visits.parquet", *LIMIT, *options)
+
+
+def outcome(found):
+    return [(answer["key"], answer["hit"]) for answer in found.json["answers"]]
+
+
+@pytest.fixture
+def file(opened):
+    def write(text, name="keys.csv"):
+        (opened / name).write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+@pytest.mark.usefixtures("opened")
+def test_hits_are_a_table_and_the_end_is_a_line():
+    found = watch("--where", "age > 65", "--by", "county", "--keys", "Kent,Devon,Essex,Rutland")
+    question, *table, closing = found.out.splitlines()
+    assert question == "count(age > 65) by county >= 5000"
+    assert [line.split("│")[1].strip() for line in table if line.startswith("│")] == ["Devon", "Essex"]
+    assert closing.startswith("4 answered, 2 hits, 5 hits left. All that is ever published with visits.parquet")
+    assert (found.code, found.err) == (0, "")
+
+
+@pytest.mark.usefixtures("opened")
+def test_no_hits():
+    found = watch("--by", "county", "--keys", "Rutland")
+    assert found.out.splitlines()[1] == "no key reached the threshold"
+
+
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [
+        (["--by", "age", "--keys", "20,21"], [(20, True), (21, False)]),
+        (["--by", "AGE", "--keys", " 20 , -1"], [(20, True), (-1, False)]),
+        (["--by", "fare", "--keys", "1.5,2e0"], [(1.5, True), (2, False)]),
+        (["--by", "ill", "--keys", "true,FALSE"], [(True, True), (False, True)]),
+        (["--by", "county", "--keys", 'Kent,"A, B"'], [("Kent", True), ("A, B", False)]),
+        (["--by", "seen", "--keys", "2013-01-01,2013-01-03"], [("2013-01-01", True), ("2013-01-03", False)]),
+        (["--by", "seen", "--keys", "2013-01-02 06:00"], [("2013-01-02 06:00:00", True)]),
+        (["--by", "seen", "--days", "2013-01-02:2013-01-03"], [("2013-01-02", True), ("2013-01-03", False)]),
+        (
+            ["--by", "seen", "--hours", "2013-01-02 05:00:2013-01-02 06:00"],
+            [("2013-01-02 05:00:00", False), ("2013-01-02 06:00:00", True)],
+        ),
+    ],
+    ids=lambda options: " ".join(map(str, options)),
+)
+@pytest.mark.usefixtures("opened")
+def test_keys_are_of_the_columns_kind(options, keys):
+    found = watch(*options, "--json")
+    assert (found.code, outcome(found)) == (0, keys)
+    assert found.json["by"] == [options[1]]
+
+
+def test_a_file_of_keys(file):
+    found = watch("--by", "county", "--keys-file", file('note,County\nfirst,Kent\n,"A, B"\n\n'), "--json")
+    assert outcome(found) == [("Kent", True), ("A, B", False)]
+
+
+def test_a_file_of_pairs(file):
+    pairs = file("age,county\n20,Kent\n20,Devon\n70,Devon\n")
+    found = watch("--by", "county,age", "--keys-file", pairs, "--json")
+    assert outcome(found) == [(["Kent", 20], True), (["Devon", 20], False), (["Devon", 70], True)]
+    rows = watch("--by", "county,age", "--keys-file", pairs, "--csv").rows
+    assert rows[0] == ["county", "age", "outcome", "hit", "price", "low", "high", "scale", "seq"]
+    assert [(*row[:2], row[3]) for row in rows[1:]] == [
+        ("Kent", "20", "true"),
+        ("Devon", "20", "false"),
+        ("Devon", "70", "true"),
+    ]
+    assert "│ Kent   │ 20  │" in watch("--by", "county,age", "--keys-file", pairs).out
+
+
+@pytest.mark.usefixtures("opened")
+def test_sums():
+    found = watch(
+        "--by", "county", "--keys", "Kent,Rutland", "--sum", "fare", "--lower", 0, "--upper", 2, "--json"
+    )
+    assert outcome(found) == [("Kent", True), ("Rutland", False)]
+    assert found.json["answers"][0]["question"] == "sum(fare from 0 to 2) by county >= 5000"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "Missing option '--by'"),
+        (["--by", "county"], "keys: they must be declared by one of --keys-file, --keys, --days, --hours"),
+        (["--by", "county", "--keys", "a", "--days", "2013-01-01:2013-01-02"], "--keys and --days: they must be"),
+        (["--by", "county", "--keys", "a,,b"], "--keys is 'a,,b'; it must be words with commas between"),
+        (["--by", "county", "--keys", '"a'], "it must be words with commas between"),
+        (["--by", "", "--keys", "a"], "--by is ''; it must be"),
+        (["--by", "kounty", "--keys", "a"], "by is 'kounty'; it must be one of the columns patient (number)"),
+        (["--by", "county,age", "--keys", "a"], "--keys: it is for one column"),
+        (["--by", "county,county", "--keys-file", "keys.csv"], "two different columns"),
+        (["--by", "county,age,ill", "--keys-file", "keys.csv"], "--by is 'county,age,ill'; it must be one or two"),
+        (["--by", "county,fare", "--keys-file", "keys.csv"], "line 1: it must name the columns county, fare, and"),
+        (["--by", "age", "--keys", "20,many"], "--keys, key 2: 'many' must be a number from"),
+        (["--by", "age", "--keys", "20,1.5"], "--keys, key 2: '1.5' must be a number from"),
+        (["--by", "fare", "--keys", "nan"], "--keys, key 1: 'nan' must be a finite number"),
+        (["--by", "fare", "--keys", "0.12345678901234567891"], "must be a finite number in double precision"),
+        (["--by", "ill", "--keys", "yes"], "--keys, key 1: 'yes' must be True or False, as ill is"),
+        (["--by", "seen", "--keys", "1.1.2013"], "--keys, key 1: '1.1.2013' must be a time"),
+        (["--by", "age", "--keys", "20,70,20"], "--keys, key 3: '20' is the same key as in --keys, key 1"),
+        (["--by", "seen", "--days", "2013-01-01"], "--days is '2013-01-01'; it must be two dates"),
+        (["--by", "seen", "--days", "2013-01-05:2013-01-01"], "2013-01-05 or later"),
+        (["--by", "seen", "--days", "2013-02-30:2013-03-01"], "start is '2013-02-30'; it must be a date"),
+        (["--by", "seen", "--hours", "2013-01-01 00:30:2013-01-02"], "a time on the hour"),
+        (
+            ["--by", "county", "--days", "2013-01-01:2013-01-05"],
+            "by is county (text); it must be a date or a time",
+        ),
+        (["--by", "county", "--keys-file", "no.csv"], "no.csv: it cannot be read: No such file"),
+        (
+            ["--by", "county", "--keys-file", "keys.csv"],
+            "keys.csv, line 4: 'Kent' is the same key as in keys.csv, li",
+        ),
+        (["--by", "age", "--keys-file", "keys.csv"], "keys.csv, line 3: 'x' must be a number"),
+        (
+            ["--by", "fare", "--keys-file", "keys.csv"],
+            "keys.csv, line 1: it must name the column fare, and names co",
+        ),
+        (["--by", "ill", "--keys-file", "keys.csv"], "keys.csv, line 2: there is no value of ill"),
+        (["--by", "county", "--keys-file", "empty.csv"], "empty.csv: there are no keys in it"),
+        (["--by", "county", "--keys", "a", "--where", "agee > 5"], "there is no column agee"),
+        (["--by", "county", "--keys", "a", "--threshold", "nan"], "threshold is nan"),
+        (["--by", "county", "--keys", "a", "--threshold", "many"], "Invalid value for '--threshold'"),
+    ],
+)
+def test_mistakes(file, options, sentence):
+    file("county,age,ill\nKent,20,\nDevon,x,\nKent,20,\n")
+    file("county\n", "empty.csv")
+    found = watch(*options)
+    assert (found.code, found.out) == (2, "")
+    assert sentence in " ".join(found.err.split())
+    assert hits() == 0
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_budget_that_is_spent_on_the_way_loses_nothing():
+    found = watch("--by", "seen", "--days", "2013-01-01:2013-01-04", "--json")
+    assert found.json["meter"]["hits_left"] == 4
+    found = watch("--by", "patient", "--keys", ",".join(map(str, range(9))), "--threshold", -5000, "--json")
+    assert (found.code, outcome(found)) == (3, [(patient, True) for patient in range(4)])
+    assert found.json["unanswered"] == [4, 5, 6, 7, 8]
+    assert "does not cover it" in found.err
+    rows = watch("--by", "seen", "--days", "2013-01-01:2013-01-02", "--csv").rows
+    assert rows[1:] == [["2013-01-01", *[""] * 7], ["2013-01-02", *[""] * 7]]
+    found = watch("--by", "county", "--keys", "Kent,Devon")
+    assert found.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 0 hits left.")
+    assert hits() == 7
+
+
+def test_decimals_are_keys_to_the_last_digit(folder):
+    prices = [Decimal("0.12345678901234567891"), Decimal("1.5")]
+    pd.DataFrame({"patient": range(2), "price": prices}).to_parquet(folder / "prices.parquet")
+    options = ("--by", "price", "--keys", "0.12345678901234567891,1.5", *TERMS)
+    found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert [key for key, _ in outcome(found)] == [0.12345678901234568, 1.5]
+    for _ in range(3):
+        found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert found.json["unanswered"] == [1.5]
+    found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert found.json["unanswered"] == [0.12345678901234568, 1.5]
+
+
+def test_long_tables_are_not_cut(file):
+    long = "x" * 300
+    found = watch("--by", "county", "--keys-file", file(f"county\n{long}\n"), "--threshold", -5000)
+    assert f"│ {long} │" in found.out
+
+
+def test_brackets_are_no_markup(file):
+    found = watch("--by", "county", "--keys-file", file("county\n[red]Kent[/red]\n"), "--threshold", -5000)
+    assert "│ [red]Kent[/red] │" in found.out
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_preview():
+    found = watch("--by", "county", "--keys", "Kent,Devon", "--preview")
+    assert "price of a hit: 1 (at most 2 of 2 tests)" in found.out
+    assert hits() == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_terms_of_a_new_ledger():
+    found = watch("--by", "county", "--keys", "Kent", *TERMS)
+    assert (found.code, "1 hit" in found.out) == (0, True)
+
+
+def top(*options):
+    return run("top", "visits.parquet", "--by", "county", "--keys", "Rutland,Kent,Devon", *options)
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_largest_keys():
+    found = top("-k", 2)
+    question, *table, closing = found.out.splitlines()
+    assert question == "count(*) by county"
+    assert {line.split("│")[1].strip() for line in table if line.startswith("│")} == {"Kent", "Devon"}
+    assert closing.startswith("2 answered, 2 hits, 5 hits left.")
+    found = top("--where", "age > 65", "--json")
+    assert outcome(found) == [("Devon", True)]
+    assert top("--csv").rows[1][2:4] == ["true", "1.0"]
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_largest_keys_above_a_threshold():
+    found = top("-k", 3, "--threshold", 5000, "--json")
+    assert {key for key, _ in outcome(found)} == {"Kent", "Devon"}
+    found = top("-k", 3, "--threshold", 90_000)
+    assert found.out.splitlines()[0].startswith("no key reached the threshold")
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_largest_keys_must_all_be_covered():
+    for _ in range(3):
+        top("-k", 2)
+    found = top("-k", 2)
+    assert (found.code, found.out) == (3, "")
+    assert "this could cost 2" in found.err
+    assert json.loads(top("-k", 2, "--json").out)["answers"] == []
+    assert hits() == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", 4], "k is 4; it must be an integer from 1 to 3"),
+        (["-k", 0], "Invalid value for '-k'"),
+        (["--threshold", "nan"], "threshold is nan"),
+        (["--where", "agee > 5"], "there is no column agee"),
+        (["--by", "age"], "--keys, key 1: 'Rutland' must be a number"),
+    ],
+)
+@pytest.mark.usefixtures("opened")
+def test_mistakes_about_the_largest(options, sentence):
+    found = top(*options)
+    assert (found.code, found.out) == (2, "")
+    assert sentence in " ".join(found.err.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_preview_of_the_largest():
+    found = top("-k", 2, "--preview", *TERMS)
+    assert "the 2 largest" in found.out
+    assert "(at most 2 of 3 tests)" in found.out
