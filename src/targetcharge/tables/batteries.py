@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from targetcharge import checks
 from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms import batch, battery
 from targetcharge.queries.declared_keys import declared
 from targetcharge.queries.measures import Sketch
-from targetcharge.tables.computing import check_grid, number_asked
+from targetcharge.tables.computing import check_grid, number_asked, steps_of
 from targetcharge.tables.keys import published
 from targetcharge.tables.numbers import number_of
 from targetcharge.tables.questions import Above, Units
@@ -49,14 +48,15 @@ def by_keys(
     if isinstance(measure, Sketch):
         msg = "distinct values are not counted key by key: ask `distinct_above` for each key"
         raise NotAllowed(msg)
-    least = _LOWEST if threshold is None else checks.threshold("threshold", threshold)
+    if threshold is not None:
+        steps_of(number, "threshold", threshold)
     groups = declared(by, keys, schema)
     names = tuple(column.name for column in groups.columns)
     limit = "" if threshold is None else f" >= {threshold!r}"
     tests = battery(
         lambda engine: engine.measure_by(measure, groups),
         published(groups),
-        least,
+        _LOWEST if threshold is None else threshold,
         epsilon,
         sensitivity=measure.sensitivity,
         gauge=number.gauge,

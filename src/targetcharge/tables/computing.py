@@ -55,6 +55,19 @@ def reading(measure: Measure) -> Read:
     return read
 
 
+def reading_twice(read: Read) -> Read:
+    """Return how to read a number that one computation looks at twice, with one scan; then it is forgotten."""
+    known: list[int] = []
+
+    def again(engine: Engine) -> int:
+        if known:
+            return known.pop()
+        known.append(read(engine))
+        return known[0]
+
+    return again
+
+
 def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -> Algorithm:
     """Return the algorithm that answers a question, in steps: `gauged` shows them.
 
@@ -65,10 +78,10 @@ def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -
         read: the number in the data.
     """
     check_grid(number, epsilon)
-    sensitivity, gauge, text = number.measure.sensitivity, number.gauge, number.text
+    sensitivity, text = number.measure.sensitivity, number.text
     match question:
         case Above():
-            least = gauge.least(checks.threshold("threshold", question.threshold))
+            least = steps_of(number, "threshold", question.threshold)
             name = f"{text} >= {question.threshold!r}"
             if (prior := prior_value(question.prior)) is not None:
                 band = _unchanged(number, prior, question.tolerance)
@@ -82,13 +95,24 @@ def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -
                 return replace(inner, prior=prior)
             return noisy_count(read, epsilon, sensitivity=sensitivity, name=text)
         case Between():
-            low, high = gauge.least(checks.threshold("low", question.low)), _most(number, question)
+            low, high = steps_of(number, "low", question.low), _most(number, question)
             name = f"{text} between {question.low!r} and {question.high!r}"
             return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
         case Side():
-            least = gauge.least(checks.threshold("threshold", question.threshold))
+            least = steps_of(number, "threshold", question.threshold)
             name = f"{text} near {question.threshold!r}"
-            return boundary(side_of_threshold(read, least, epsilon, sensitivity=sensitivity, name=name))
+            return boundary(
+                side_of_threshold(reading_twice(read), least, epsilon, sensitivity=sensitivity, name=name)
+            )
+
+
+def steps_of(number: Number, name: str, value: float) -> int:
+    """Return the fewest steps that are worth at least a value; refuse more than are exact in double precision."""
+    steps = number.gauge.least(checks.threshold(name, value))
+    if not abs(steps) <= checks.MAX_THRESHOLD:
+        most = number.gauge.value(int(checks.MAX_THRESHOLD))
+        raise InvalidParameter(name, value, f"at most {most:.4g} either way on this grid: choose a coarser one")
+    return steps
 
 
 def check_grid(number: Number, epsilon: float) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
 from targetcharge.queries.columns import Kind
+from targetcharge.queries.predicates import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ class Description:
         ]
 
     def _columns(self) -> list[tuple[str, str, str]]:
-        return [(name, kind, _HOW[Kind(kind)].format(name)) for name, kind in self.columns]
+        return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]
 
     def __str__(self) -> str:
         """Return it as text."""

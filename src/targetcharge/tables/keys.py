@@ -6,6 +6,8 @@ import datetime as dt
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from targetcharge.queries.predicates import decimal_text
+
 if TYPE_CHECKING:
     from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.keys import Keys
@@ -27,5 +29,7 @@ def _plain(column: Column, value: Value) -> object:
     if isinstance(value, dt.date):
         return value.isoformat()
     if column.exact is not None and column.exact.scale and isinstance(value, int):
-        return float(Fraction(value, 10**column.exact.scale))
+        exact = Fraction(value, 10**column.exact.scale)
+        near = float(exact)
+        return near if Fraction(repr(near)) == exact else decimal_text(value, column.exact.scale)
     return int(value) if isinstance(value, float) and value.is_integer() else value

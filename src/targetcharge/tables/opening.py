@@ -124,8 +124,7 @@ def ledger_place(source: object) -> str | Path:
     path = Path(os.fsdecode(source))
     if has_magic(str(path)) and not path.exists():
         raise InvalidParameter("ledger", None, "given: there is no place beside a pattern")
-    if path.name in ("", ".."):  # this folder, or one above
-        path = Path(os.path.normpath(path.absolute()))
+    path = path.resolve()  # another name of the same file has the same ledger
     if not path.name:
         raise InvalidParameter("ledger", None, "given: there is no place beside the root")
     return path.with_name(path.name + _ENDING)

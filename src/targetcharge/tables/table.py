@@ -245,7 +245,7 @@ class Table:
         *,
         epsilon: float | None = None,
     ) -> Iterator[Answer]:
-        """Do as `watch`, lazily: the scan runs for the first answer, and a hit is paid for when it is reached.
+        """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together.
 
         Raises:
             BudgetSpent: at the first answer that is not covered.

@@ -7,15 +7,13 @@ questions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from targetcharge.engines.sql import condition
 from targetcharge.queries.predicates import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import duckdb
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from targetcharge.queries.predicates import Predicate
 
@@ -41,9 +39,14 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 class Cubes:
     """The cubes of one table. As secret as the data."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, relation: str) -> None:
-        """Start with none."""
-        self._connection = connection
+    def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]], relation: str) -> None:
+        """Start with none.
+
+        Args:
+            rows: runs a query.
+            relation: the table.
+        """
+        self._rows = rows
         self._relation = relation
         self._made: dict[tuple[str, ...], str] = {}
         self._useless: set[tuple[str, ...]] = set()
@@ -60,8 +63,7 @@ class Cubes:
         found: list[int] = []
         for some in chunks(predicates, _TOGETHER):
             sums = ", ".join(f"sum(CASE WHEN {condition(each, inside)} THEN n ELSE 0 END)" for each in some)
-            row = self._connection.execute(f"SELECT {sums} FROM {table}").fetchone() or ()
-            found += [int(value or 0) for value in row]
+            found += [int(value or 0) for value in self._rows(f"SELECT {sums} FROM {table}")[0]]
         return found
 
     def _find(self, used: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
@@ -76,16 +78,15 @@ class Cubes:
             return None
         parts = ", ".join(f"{by[name]} AS c{place}" for place, name in enumerate(used)) or "1 AS c0"
         sample = f"SELECT {parts} FROM (SELECT * FROM {self._relation} LIMIT {_SAMPLE})"
-        row = self._connection.execute(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))").fetchone()
-        if row is None or row[0] > _MOST_GROUPS:
+        if self._rows(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))")[0][0] > _MOST_GROUPS:
             self._useless = {used}
             return None
         while len(self._made) >= _KEPT:
             oldest = next(iter(self._made))
-            self._connection.execute(f"DROP TABLE {self._made.pop(oldest)}")
+            self._rows(f"DROP TABLE {self._made.pop(oldest)}")
         self._number += 1
         table = f"cube_{self._number}"
         grouped = f"SELECT {parts}, count(*) AS n FROM {self._relation} GROUP BY ALL"
-        self._connection.execute(f"CREATE TEMP TABLE {table} AS {grouped}")
+        self._rows(f"CREATE TEMP TABLE {table} AS {grouped}")
         self._made[used] = table
         return used, table

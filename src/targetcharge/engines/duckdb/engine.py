@@ -8,11 +8,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge.engines.duckdb.batches import Cubes, chunks
-from targetcharge.engines.duckdb.loading import RELATION, Loaded, load
-from targetcharge.engines.duckdb.types import identifier
+from targetcharge.engines.duckdb.loading import Loaded, load
+from targetcharge.engines.duckdb.quoting import RELATION, identifier
 from targetcharge.engines.engine import Engine
 from targetcharge.engines.sql import clamped, condition, hashed, steps
-from targetcharge.queries.columns import Kind, column_of
+from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Grain
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import decimal_text
@@ -50,27 +50,19 @@ def open_duckdb(
             of CSV files that are not declared are text.
         memory: the most that DuckDB may use, such as "4GB", before it spills to disk.
     """
-    loaded = load(source, unit, table, types, memory)
-    try:
-        return DuckDBEngine(loaded, unit)
-    except BaseException:
-        loaded.close()
-        raise
+    return DuckDBEngine(load(source, unit, table, types, memory))
 
 
 @final
 class DuckDBEngine(Engine):
     """A table in DuckDB."""
 
-    def __init__(self, loaded: Loaded, unit: str | None) -> None:
-        """Measure a loaded table, by units of a column or by rows."""
+    def __init__(self, loaded: Loaded) -> None:
+        """Measure a loaded table."""
         self._loaded = loaded
         self._by = loaded.expressions
-        self._unit: str | None = None
-        if unit is not None:
-            column = column_of(unit, loaded.schema, "unit")
-            self._unit = identifier(loaded.units) if loaded.units else self._by[column.name]
-        self._cubes = Cubes(loaded.connection, RELATION)
+        self._unit = loaded.unit
+        self._cubes = Cubes(self._rows, RELATION)
         self._finalizer = weakref.finalize(self, loaded.close)
 
     @property

@@ -36,7 +36,7 @@ class Files:
     Attributes:
         kind: "parquet", "csv" or "duckdb".
         paths: absolute, in order.
-        root: the folder they were found in, or the file itself.
+        root: the folder they were found in (of a pattern, what comes before it), or the file itself.
         stats: of each: device, inode, size, and when it was changed.
     """
 
@@ -44,6 +44,13 @@ class Files:
     paths: tuple[Path, ...]
     root: Path
     stats: tuple[tuple[int, ...], ...]
+
+    @property
+    def folders(self) -> set[str]:
+        """Return the names of the folders between the root and the files."""
+        if not self.root.is_dir():
+            return set()
+        return {part for path in self.paths for part in path.relative_to(self.root).parts[:-1]}
 
     def check_unchanged(self) -> None:
         """Refuse if a file was replaced, rewritten or removed.
@@ -63,10 +70,10 @@ class Files:
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed hash of names and contents (of DuckDB and large Parquet files, a telling part)."""
         keyed = hmac.new(key, self.kind.encode(), hashlib.sha256)
-        base = self.root if self.root.is_dir() else self.root.parent
         whole = self.kind == "csv" or (self.kind == "parquet" and sum(stat[2] for stat in self.stats) <= _WHOLE)
         for path in self.paths:
-            keyed.update(b"\0" + os.fsencode(os.path.relpath(path, base)) + b"\0")
+            name = os.path.relpath(path, self.root) if len(self.paths) > 1 else ""
+            keyed.update(b"\0" + os.fsencode(name) + b"\0")
             keyed.update(str(path.stat().st_size).encode() + b"\0")
             for part in _all(path) if whole else _telling(self.kind, path):
                 keyed.update(part)
@@ -101,6 +108,8 @@ def _find(text: str) -> Files:
     elif has_magic(text):
         paths = sorted(Path(found).absolute() for found in glob(text, recursive=True) if Path(found).is_file())  # noqa: PTH207 - absolute patterns too
         expected = "a pattern that matches files, and this one matches none"
+        while has_magic(str(root)):
+            root = root.parent
     else:
         raise InvalidParameter("source", text, f"{_FORMS}; there is no such file")
     if not paths:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
+from targetcharge.engines.duckdb.quoting import unused
 from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,6 +29,10 @@ _OTHER: Final = (
     *("list", "large_list", "fixed_size", "struct", "map", "binary", "large_binary"),
 )
 """Types of pandas columns that cannot be asked about; whatever else is not a number or a time is text."""
+
+
+_ITSELF: Final = ("float64", "float32", "string", "str")
+"""Types of pandas columns that tell units apart as they are loaded."""
 
 
 @final
@@ -48,6 +53,16 @@ class Frame:
     casts: dict[str, str]
     units: str | None = None
     other: dict[str, str] = field(default_factory=dict)
+
+    def columns(self) -> Iterator[tuple[str, object]]:
+        """Yield each column of a polars or Arrow table as a table of its own."""
+        for name in _names(self.readable):
+            yield name, self.only([name])
+
+    def only(self, names: list[str]) -> object:
+        """Return a polars or Arrow table with some of its columns."""
+        table: Any = self.readable
+        return table.select(names)
 
 
 def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> Frame:
@@ -71,7 +86,8 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
         }
         hint = hints.get((module, name), "")
         expected = "a file, a folder or pattern of files, or a pandas, polars or Arrow table" + hint
-        raise InvalidParameter("source", type(source) if hint else source, expected)
+        plain = source is None or isinstance(source, int | float | bytes)
+        raise InvalidParameter("source", source if plain else type(source), expected)
     names = list(getattr(source, "columns", ())) if module == "pandas" else _names(source)
     if any(not isinstance(each, str) or not each or "\0" in each for each in names):
         raise InvalidParameter("source", type(source), "a table whose columns all have a text as their name")
@@ -79,7 +95,13 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
         raise InvalidParameter(
             "source", type(source), "a table whose columns have different names, in any capitals"
         )
-    return reader(source)
+    try:
+        return reader(source)
+    except InvalidParameter:
+        raise
+    except Exception:  # noqa: BLE001 - whatever a library says of a value may quote it
+        problem = f"this {module} table has a value that cannot be read: declare its column with types, or mend it"
+    raise EngineError(problem)
 
 
 def _names(frame: Any) -> list[str]:  # noqa: ANN401 - polars and Arrow are not imported here
@@ -112,11 +134,11 @@ def _pandas(frame: Any, unit: str | None, declared: Mapping[str, str]) -> Frame:
             arrays[name], casts[name] = _texts(series, _written if name in declared else _text), "VARCHAR"
     if not arrays:
         raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
-    whole = [name for name in arrays if frame[name].dtype.kind in "iu" and name.lower() == str(unit).lower()]
-    if not whole:
+    named = [name for name in arrays if name.lower() == str(unit).lower()]
+    if not named or str(frame[named[0]].dtype) in _ITSELF:
         return Frame("pandas", arrays, casts, other=other)
-    units = _unused(frame.columns)
-    return Frame("pandas", {**arrays, units: _whole(frame[whole[0]])}, casts, units, other)
+    units = unused(frame.columns)
+    return Frame("pandas", {**arrays, units: _units(frame[named[0]])}, casts, units, other)
 
 
 def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is not imported here
@@ -129,21 +151,24 @@ def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is
     return plain.to_numpy().astype("datetime64[us]"), "TIMESTAMP"
 
 
-def _unused(names: Sequence[str]) -> str:
-    name = "unit"
-    while name.lower() in {each.lower() for each in names}:
-        name += "_"
-    return name
+def _units(series: Any) -> NDArray[Any]:  # noqa: ANN401 - pandas is not imported here
+    """Return what tells units apart: different for different values, None for missing ones."""
+    gone = series.isna()
+    if series.dtype.kind in "iu" and not gone.any():
+        whole: NDArray[Any] = series.to_numpy(dtype=np.uint64 if series.dtype.kind == "u" else np.int64)
+        return whole
+    told = [None if missing else _told(each) for each, missing in zip(series, gone, strict=True)]
+    return np.array(told, dtype=object)
 
 
-def _whole(series: Any) -> NDArray[Any]:  # noqa: ANN401 - pandas is not imported here
-    """Return whole numbers to the last digit; as text if some are missing, which no array of integers can say."""
-    if series.isna().any():
-        return np.array(
-            [None if gone else str(each) for each, gone in zip(series, series.isna(), strict=True)], dtype=object
-        )
-    whole: NDArray[Any] = series.to_numpy(dtype=np.uint64 if series.dtype.kind == "u" else np.int64)
-    return whole
+def _told(value: object) -> str | None:
+    """Return a value as text with its type: 1, "1" and True are different units."""
+    if isinstance(value, str | bytes):
+        raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+        return f"{type(value).__name__} {raw.hex()}"
+    if isinstance(value, float | np.floating):  # as in other columns: NaN is missing, and -0.0 is 0.0
+        return f"{type(value).__name__} {value + 0.0!s}" if value == value else None
+    return f"{type(value).__name__} {value!s}"
 
 
 def _texts(series: Any, text: Callable[[object], str | None]) -> NDArray[np.object_]:  # noqa: ANN401 - not imported here

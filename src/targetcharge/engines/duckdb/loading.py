@@ -7,30 +7,28 @@ steps matters: first what needs the file system, then the lock.
 from __future__ import annotations
 
 import contextlib
-import csv
-import gzip
+import ctypes
+import os
 import re
 import shutil
 import tempfile
-import zlib
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import duckdb
 
+from targetcharge.engines.duckdb.csv_files import copy_csv, csv_names
 from targetcharge.engines.duckdb.files import Files, find
 from targetcharge.engines.duckdb.frames import Frame, frame_of, refuse_without_arrow
-from targetcharge.engines.duckdb.types import DECLARED, identifier, typed
+from targetcharge.engines.duckdb.parquet_files import patterns, view_parquet
+from targetcharge.engines.duckdb.quoting import RELATION, identifier, listed, text, unused
+from targetcharge.engines.duckdb.types import DECLARED, FLOATING, typed
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.columns import Column, Schema
+from targetcharge.queries.columns import Column, Schema, column_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-RELATION: Final = "data"
 _AMOUNT: Final = re.compile(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", re.IGNORECASE)
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "allow_community_extensions": "false",
@@ -40,8 +38,20 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
 }
 
 
+_open: Final[weakref.WeakSet[Loaded]] = weakref.WeakSet()
+
+
+def _keep_for_ever() -> None:
+    """In the child of a fork: DuckDB's threads are gone, and taking its connection apart there would crash."""
+    for loaded in list(_open):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded.connection))
+
+
+os.register_at_fork(after_in_child=_keep_for_ever)
+
+
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loaded:
     """An open table.
 
@@ -51,6 +61,7 @@ class Loaded:
         expressions: the SQL of each column's value.
         other: columns that may not be asked about, with their types.
         files: what the table is made of, if it is files.
+        unit: the SQL that tells units apart: different for different values; None if every row is a unit.
         spill: the folder that DuckDB may write to when memory is short; private, removed with the table.
     """
 
@@ -59,13 +70,20 @@ class Loaded:
     expressions: dict[str, str]
     other: dict[str, str]
     files: Files | None
-    units: str | None
+    unit: str | None
     spill: Path
+    process: int
+
+    def __post_init__(self) -> None:
+        """Remember that it is open."""
+        _open.add(self)
 
     def close(self) -> None:
-        """Disconnect and remove what was spilled."""
-        self.connection.close()
-        shutil.rmtree(self.spill, ignore_errors=True)
+        """Disconnect and remove what was spilled; a child of a fork has neither."""
+        if os.getpid() == self.process:
+            _open.discard(self)
+            self.connection.close()
+            shutil.rmtree(self.spill, ignore_errors=True)
 
 
 def load(
@@ -86,9 +104,10 @@ def load(
     spill = Path(tempfile.mkdtemp(prefix="targetcharge-"))
     try:
         _limit(connection, spill, memory)
-        units = _fill(connection, found, frame, table, declared)
+        units = _fill(connection, _Source(found, frame, table, declared, unit, spill))
         _lock(connection, found)
         schema, expressions, other = _columns(connection, declared, units)
+        told = None if unit is None else _unit(connection, column_of(unit, schema, "unit").name, units)
     except BaseException as error:
         connection.close()
         shutil.rmtree(spill, ignore_errors=True)
@@ -97,7 +116,7 @@ def load(
         problem = type(error).__name__
     else:
         other |= frame.other if frame else {}
-        return Loaded(connection, schema, expressions, other, found, units, spill)
+        return Loaded(connection, schema, expressions, other, found, told, spill, os.getpid())
     # Raised here, so that what DuckDB said, which may quote the table, is not its context.
     what = frame.kind + " table" if frame else str(found and found.root)
     msg = f"{what} cannot be read as a table: DuckDB says {problem}"
@@ -116,7 +135,7 @@ def _declared(types: object) -> dict[str, str]:
 
 
 def _limit(connection: duckdb.DuckDBPyConnection, spill: Path, memory: str | None) -> None:
-    connection.execute(f"SET temp_directory = {_text(str(spill))}")
+    connection.execute(f"SET temp_directory = {text(str(spill))}")
     with contextlib.suppress(duckdb.Error):  # a DuckDB that knows no zones has this one
         connection.execute("SET TimeZone = 'UTC'")
     if memory is None:
@@ -124,116 +143,103 @@ def _limit(connection: duckdb.DuckDBPyConnection, spill: Path, memory: str | Non
     if not _AMOUNT.fullmatch(str(memory)):
         raise InvalidParameter("memory", memory, "an amount of memory, such as '4GB'")
     try:
-        connection.execute(f"SET memory_limit = {_text(str(memory))}")
+        connection.execute(f"SET memory_limit = {text(str(memory))}")
     except duckdb.Error:
         raise InvalidParameter("memory", memory, "an amount of memory, such as '4GB'") from None
 
 
-def _fill(
-    connection: duckdb.DuckDBPyConnection,
-    files: Files | None,
-    frame: Frame | None,
-    table: str | None,
-    declared: dict[str, str],
-) -> str | None:
-    """Make the relation; return the name of its unit column if that is one of our own."""
-    if frame is not None:
-        _copy_frame(connection, frame, declared)
-        return frame.units
+@final
+@dataclass(frozen=True)
+class _Source:
+    files: Files | None
+    frame: Frame | None
+    table: str | None
+    declared: dict[str, str]
+    unit: str | None
+    spill: Path
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, source: _Source) -> str | None:
+    """Make the relation; return the name of the column that tells units apart, if that is one of our own."""
+    if source.frame is not None:
+        return _copy_frame(connection, source.frame, source.declared, source.unit)
+    files = source.files
     assert files is not None  # noqa: S101 - one of the two is given
     if files.kind == "parquet":
-        _view_parquet(connection, files)
-    elif files.kind == "csv":
-        _copy_csv(connection, files, declared)
+        view_parquet(connection, files, source.unit)
+    elif files.kind == "duckdb":
+        _attach(connection, files, source.table)
     else:
-        _attach(connection, files, table)
+        names = csv_names(files)
+        named = [name for name in names if name.lower() == str(source.unit).lower()]
+        units = (named[0], unused(names)) if source.unit is not None and named else None
+        copy_csv(connection, files, source.declared, units, source.spill)
+        return units and units[1]
     return None
 
 
-def _copy_frame(connection: duckdb.DuckDBPyConnection, frame: Frame, declared: dict[str, str]) -> None:
-    readable = False
+def _unit(connection: duckdb.DuckDBPyConnection, name: str, units: str | None) -> str:
+    """Return the SQL that tells units apart: the column as it is read, never as it is shown; NaN is none."""
+    if units is not None:
+        name = units
+    kinds = {each: str(kind) for each, kind, *_ in connection.execute(f"DESCRIBE {RELATION}").fetchall()}
+    raw = identifier(name)
+    return f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)" if kinds[name] in FLOATING else raw
+
+
+def _copy_frame(
+    connection: duckdb.DuckDBPyConnection, frame: Frame, declared: dict[str, str], unit: str | None
+) -> str | None:
+    """Make the table; return the name of the column that tells units apart, if that is one of our own."""
+    _register(connection, frame)
+    names = [name for name, *_ in connection.execute("DESCRIBE frame").fetchall()]
+    parts, units = [], frame.units
+    for name in names:
+        kind = DECLARED[declared[name]][0] if name in declared else frame.casts.get(name)
+        part = _cast(identifier(name), kind, frame.casts.get(name))
+        parts.append(f"{part} AS {identifier(name)}")
+        if units is None and part != identifier(name) and name.lower() == str(unit).lower():
+            units = unused(names)
+            parts.append(f"{identifier(name)} AS {identifier(units)}")
+    connection.execute(f"CREATE TABLE {RELATION} AS SELECT {', '.join(parts)} FROM frame")
+    connection.unregister("frame")
+    return units
+
+
+def _register(connection: duckdb.DuckDBPyConnection, frame: Frame) -> None:
+    """Let DuckDB see a frame, without the columns whose types it cannot read."""
+    if _registers(connection, frame.readable):
+        return
+    columns = dict(frame.columns())
+    kept = [name for name, alone in columns.items() if _registers(connection, alone)]
+    frame.other.update({name: "a type that cannot be read" for name in columns if name not in kept})
+    if not kept or not _registers(connection, frame.only(kept)):
+        msg = f"this {frame.kind} table has no column of a type that can be read"
+        raise EngineError(msg)
+
+
+def _registers(connection: duckdb.DuckDBPyConnection, readable: object) -> bool:
     try:
-        connection.register("frame", frame.readable)
-        readable = True
+        connection.register("frame", readable)
+        connection.execute("DESCRIBE frame").fetchall()
     except ImportError as error:
         raise refuse_without_arrow(error) from None
     except (duckdb.Error, TypeError, ValueError, NotImplementedError):
-        pass
-    if not readable:  # raised here, where what was said of the table is not its context
-        msg = f"this {frame.kind} table has a type of column that cannot be read"
-        raise EngineError(msg)
-    parts = []
-    for name, *_ in connection.execute("DESCRIBE frame").fetchall():
-        raw, kind = identifier(name), DECLARED[declared[name]][0] if name in declared else frame.casts.get(name)
-        if kind == "DOUBLE":
-            raw = f"nullif(TRY_CAST({raw} AS DOUBLE), CAST('nan' AS DOUBLE)) AS {raw}"
-        elif kind == "BOOLEAN" and frame.casts.get(name) in ("BOOLEAN", "DOUBLE"):
-            raw = f"CASE {raw} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END AS {raw}"
-        elif kind is not None:
-            raw = f"TRY_CAST({raw} AS {kind}) AS {raw}"
-        parts.append(raw)
-    connection.execute(f"CREATE TABLE {RELATION} AS SELECT {', '.join(parts)} FROM frame")
-    connection.unregister("frame")
+        return False
+    return True
 
 
-def _view_parquet(connection: duckdb.DuckDBPyConnection, files: Files) -> None:
-    paths = _list(_patterns(files))
-    shapes = connection.execute(
-        "SELECT min(file_name), shape FROM (SELECT file_name,"
-        " string_agg(concat_ws(' ', name, type, converted_type, duckdb_type), ', ' ORDER BY name) AS shape"
-        f" FROM parquet_schema({paths}) WHERE type IS NOT NULL GROUP BY file_name) GROUP BY shape ORDER BY 1"
-    ).fetchall()
-    if len(shapes) > 1:
-        msg = f"{shapes[0][0]} and {shapes[1][0]} do not have the same columns: one table has one schema"
-        raise EngineError(msg)
-    inside = [path.relative_to(files.root).parts[:-1] for path in files.paths] if files.root.is_dir() else []
-    hive = any("=" in part for parts in inside for part in parts)
-    options = "hive_partitioning = true, hive_types_autocast = false" if hive else "hive_partitioning = false"
-    connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM read_parquet({paths}, {options})")
-
-
-def _copy_csv(connection: duckdb.DuckDBPyConnection, files: Files, declared: dict[str, str]) -> None:
-    names, separator = _header(files.paths[0])
-    for path in files.paths[1:]:
-        if _header(path)[0] != names:
-            msg = f"{files.paths[0]} and {path} do not have the same columns: one table has one schema"
-            raise EngineError(msg)
-    unknown = [name for name in declared if name not in names]
-    if unknown:
-        raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(names)}")
-    columns = "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names) + "}"
-    # nullif() keeps the cast out of the reader, which would drop a row for a value that is none of its type.
-    types = {name: DECLARED[declared.get(name, "text")][0] for name in names}
-    casts = [f"TRY_CAST(nullif({identifier(name)}, '') AS {types[name]}) AS {identifier(name)}" for name in names]
-    options = (
-        f"auto_detect = false, header = true, delim = {_text(separator)}, quote = '\"', escape = '\"',"
-        f" columns = {columns}, ignore_errors = true, null_padding = true, strict_mode = false, parallel = false"
-    )
-    source = f"read_csv({_list(_patterns(files))}, {options})"
-    connection.execute(f"CREATE TABLE {RELATION} AS SELECT {', '.join(casts)} FROM {source}")
-
-
-def _header(path: Path) -> tuple[list[str], str]:
-    """Return the names in a CSV file's first line, and what separates them."""
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    line = None
-    with contextlib.suppress(OSError, EOFError, zlib.error, UnicodeDecodeError), opener(path, "rb") as file:
-        line = file.readline().partition(b"\r")[0].decode("utf-8-sig")  # not more: rows may hold anything
-    if line is None:  # raised here, where the text that could not be read is not its context
-        msg = f"{path} cannot be read as text in UTF-8"
-        raise EngineError(msg)
-    separator = max(",;\t|", key=line.count)
-    names: list[str] = []
-    with contextlib.suppress(csv.Error):  # a name longer than a hundred thousand characters
-        names = next(csv.reader([line], delimiter=separator), [])
-    broken = line.count('"') % 2 == 1  # a name with a line break
-    if broken or not names or "" in names or len({name.lower() for name in names}) < len(names):
-        raise InvalidParameter("source", str(path), "a CSV file whose first line names every column, each once")
-    return names, separator
+def _cast(raw: str, kind: str | None, given: str | None) -> str:
+    """Return a frame's column as the type it is loaded as; a value that is none is missing."""
+    if kind == "DOUBLE":
+        return f"nullif(TRY_CAST({raw} AS DOUBLE), CAST('nan' AS DOUBLE))"
+    if kind == "BOOLEAN" and given in ("BOOLEAN", "DOUBLE"):
+        return f"CASE {raw} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
+    return raw if kind is None else f"TRY_CAST({raw} AS {kind})"
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | None) -> None:
-    connection.execute(f"ATTACH {_text(str(files.paths[0]))} AS source (READ_ONLY)")
+    connection.execute(f"ATTACH {text(str(files.paths[0]))} AS source (READ_ONLY)")
     rows = connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY ALL"
     ).fetchall()
@@ -251,7 +257,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | No
 def _lock(connection: duckdb.DuckDBPyConnection, files: Files | None) -> None:
     """From here on the connection reaches its table and its spill folder, and cannot be told otherwise."""
     if files is not None and files.kind == "parquet":
-        connection.execute(f"SET allowed_paths = {_list([*map(str, files.paths), *_patterns(files)])}")
+        connection.execute(f"SET allowed_paths = {listed([*map(str, files.paths), *patterns(files)])}")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
@@ -287,16 +293,3 @@ def _declared_as(name: str, kind: str) -> tuple[Column, str]:
     value = f"TRY_CAST({identifier(name)} AS {duck})"
     value = f"nullif({value}, CAST('nan' AS DOUBLE))" if duck == "DOUBLE" else value
     return Column(name, public, exact), value
-
-
-def _patterns(files: Files) -> list[str]:
-    """Return the files as patterns that match nothing else: a file's name may look like one."""
-    return [escape(str(path)) for path in files.paths]
-
-
-def _list(paths: Iterable[str]) -> str:
-    return "[" + ", ".join(map(_text, paths)) + "]"
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

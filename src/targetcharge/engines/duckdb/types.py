@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from targetcharge.engines.duckdb.quoting import identifier
 from targetcharge.queries.columns import Column, Exact, Kind
 
 _WHOLE: Final = {
@@ -25,10 +26,11 @@ _WHOLE: Final = {
     "UBIGINT": (0, 2**64 - 1),
     "UHUGEINT": (0, 2**128 - 1),
 }
-_FLOATING: Final = ("FLOAT", "DOUBLE")
+FLOATING: Final = ("FLOAT", "DOUBLE")
 _TEXT: Final = ("VARCHAR", "UUID", "JSON")
 _TIMES: Final = ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
-_ZONED: Final = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS WITH TIME ZONE")
+_ZONED: Final = "TIMESTAMP WITH TIME ZONE"
+_ZONED_FINE: Final = ("TIMESTAMP_NS WITH TIME ZONE", "TIMESTAMPTZ_NS")
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 BIGINT: Final = Exact(0, *_WHOLE["BIGINT"])
@@ -44,11 +46,6 @@ DECLARED: Final = {
 """What a caller may declare a column to be: its type here, its kind, and which numbers it holds."""
 
 
-def identifier(name: str) -> str:
-    """Return a name in double quotes."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def typed(name: str, kind: str) -> tuple[Column, str] | None:
     """Return a column and the SQL of its value (NULL where it is missing); None if it may not be asked about."""
     raw = identifier(name)
@@ -57,7 +54,7 @@ def typed(name: str, kind: str) -> tuple[Column, str] | None:
     if found := _DECIMAL.fullmatch(kind):
         width, scale = map(int, found.groups())
         return Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1)), raw
-    if kind in _FLOATING:
+    if kind in FLOATING:
         # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
         return Column(name, Kind.NUMBER), f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)"
     if kind in _TEXT or (kind.startswith("ENUM(") and kind.endswith(")")):  # not a list of them
@@ -68,7 +65,9 @@ def typed(name: str, kind: str) -> tuple[Column, str] | None:
         return Column(name, Kind.TIME), raw
     if kind in _TIMES:
         return Column(name, Kind.TIME), f"TRY_CAST({raw} AS TIMESTAMP)"
-    if kind in _ZONED:
+    if kind == _ZONED:
         # In UTC. A cast would ask for the session's time zone, and fail for the ends of time.
         return Column(name, Kind.TIME), f"TRY(make_timestamp(epoch_us({raw})))"
+    if kind in _ZONED_FINE:
+        return Column(name, Kind.TIME), f"TRY(make_timestamp(epoch_ns({raw}) // 1000))"
     return (Column(name, Kind.BOOLEAN), raw) if kind == "BOOLEAN" else None

@@ -1,0 +1,107 @@
+"""Units are told apart whatever they are; no row makes a question fail, or is read for another's sake."""
+
+import os
+from contextlib import closing
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engines.counting import having
+from targetcharge.engines.duckdb import open_duckdb
+from targetcharge.errors import EngineError
+from targetcharge.queries.measures import Count, Total
+
+
+def test_units_of_a_csv_file_are_as_they_are_written(tmp_path):
+    (tmp_path / "ids.csv").write_text("id,x\n12,1\n012,1\n12.4,1\n123456789012345678901,1\n")
+    with closing(open_duckdb(tmp_path / "ids.csv", "id", types={"id": "integer"})) as engine:
+        assert engine.measure([Count(None)]) == [4]
+
+
+FINE = {
+    "decimal": pa.array([Decimal("12345678901234567.01"), Decimal("12345678901234567.02")], pa.decimal128(19, 2)),
+    "nanosecond": pa.array([1, 2], pa.timestamp("ns")),
+    "nanosecond-zoned": pa.array([1, 2], pa.timestamp("ns", tz="UTC")),
+    "whole": pa.array([2**62, 2**62 + 1], pa.int64()),
+}
+
+
+@pytest.mark.parametrize("source", ["arrow", "parquet", "pandas", "polars"])
+@pytest.mark.parametrize("name", FINE)
+def test_units_keep_every_digit(name, source, tmp_path):
+    table = pa.table({"id": FINE[name], "x": pa.array([10.0, -20.0])})
+    if source == "parquet":
+        pq.write_table(table, tmp_path / "t.parquet")
+    made = {
+        "arrow": lambda: table,
+        "parquet": lambda: tmp_path / "t.parquet",
+        "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+        "polars": lambda: pl.from_arrow(table),
+    }[source]()
+    with closing(open_duckdb(made, "id")) as engine:
+        assert engine.measure([Count(None)]) == [2]
+        column = engine.schema["x"]
+        assert engine.measure([Total(column, -10, 10, Fraction(1), None)]) == [0]
+
+
+def test_pandas_units_of_any_object():
+    ids = [1, "1", True, UUID(int=1), UUID(int=2), None, b"1"]
+    frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "x": range(7)})
+    with closing(open_duckdb(frame, "id")) as engine:
+        assert engine.measure([Count(None)]) == [6]
+
+
+# One row's value makes no question fail
+
+
+def test_text_that_is_not_utf_8_is_read(tmp_path):
+    bad = pa.StringArray.from_buffers(2, pa.array([0, 1, 3], pa.int32()).buffers()[1], pa.py_buffer(b"ab\xff"))
+    pq.write_table(pa.table({"id": [1, 2], "x": bad}), tmp_path / "t.parquet")
+    with closing(open_duckdb(tmp_path / "t.parquet", "id")) as engine:
+        assert having(engine, "x", "a", "b") == [1, 0]
+    with pytest.raises(EngineError, match="no UTF-8 text"):
+        open_duckdb(tmp_path / "t.parquet", "x")
+
+
+def test_times_that_do_not_fit_are_refused_when_opening(tmp_path):
+    times = pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("ms"))
+    pq.write_table(pa.table({"id": [1, 2], "t": times}), tmp_path / "t.parquet")
+    with pytest.raises(EngineError, match="no time that fits"):
+        open_duckdb(tmp_path / "t.parquet", "id")
+
+
+def test_names_that_differ_in_capitals_only_are_refused(tmp_path):
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([7])], ["ID", "id"]), tmp_path / "t.parquet")
+    with pytest.raises(EngineError, match="capitals only"):
+        open_duckdb(tmp_path / "t.parquet", "id")
+
+
+def test_a_partition_folder_that_is_also_a_column_is_refused(tmp_path):
+    (tmp_path / "id=5").mkdir()
+    pq.write_table(pa.table({"id": [1, 2], "x": [1, 2]}), tmp_path / "id=5" / "t.parquet")
+    with pytest.raises(EngineError, match="as a partition folder"):
+        open_duckdb(tmp_path, "id")
+
+
+def test_partition_folders_of_a_pattern_are_columns(tmp_path):
+    (tmp_path / "year=5").mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "year=5" / "t.parquet")
+    with closing(open_duckdb(tmp_path / "*" / "*.parquet", "id")) as engine:
+        assert having(engine, "year", "5") == [2]
+
+
+def test_a_child_of_a_fork_ends_in_peace():
+    engine = open_duckdb(pa.table({"id": [1]}), "id")
+    child = os.fork()
+    if not child:
+        del engine
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert engine.measure([Count(None)]) == [1]
+    engine.close()

@@ -1,0 +1,43 @@
+"""One suite for all engines and all that they read: the same integers as the naive reference."""
+
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engines.asking import measures, measures_by_key, told
+from engines.sources import FOLDER, SOURCES
+from engines.tables import tables
+
+TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "12"))
+"""Random tables of each source: about forty comparisons each."""
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@settings(max_examples=TABLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_all_measures_of_random_tables(name, data):
+    source = SOURCES[name]
+    table = source.fitted(data.draw(tables(source.types), label="table"))
+    unit = data.draw(st.none() | st.sampled_from(list(table.types)), label="unit")
+    naive = source.naive(table, unit)
+    questions = data.draw(measures(naive))
+    keyed = data.draw(measures_by_key(naive))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / FOLDER
+        folder.mkdir()
+        with closing(source.opened(table, folder, unit)) as engine:
+            assert engine.schema == naive.schema
+            agree({told(each): (engine.measure([each]), naive.measure([each])) for each in questions})
+            agree({"together": (engine.measure(questions), naive.measure(questions))})
+            agree({told(*each): (engine.measure_by(*each), naive.measure_by(*each)) for each in keyed})
+            engine.check_unchanged()
+
+
+def agree(answers):
+    """Compare what an engine and the reference say; name only the questions where they differ."""
+    assert not {question: pair for question, pair in answers.items() if pair[0] != pair[1]}

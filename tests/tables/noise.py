@@ -1,0 +1,30 @@
+"""Noise that a test decides, and batteries that need none."""
+
+import importlib
+
+import numpy as np
+
+from targetcharge.mechanisms import battery
+
+FAR = 10**6
+"""From the threshold, in both directions: no noise of ε 0.1 comes so far."""
+
+_SINGLE = ("count", "threshold", "side", "between", "change")
+
+
+def silence(monkeypatch, noise=None):
+    """Draw no noise in algorithms that are made from now on; or, in batteries, the noise that is given."""
+    for name in _SINGLE:
+        module = importlib.import_module(f"targetcharge.mechanisms.{name}")
+        monkeypatch.setattr(module, "discrete_laplace", lambda _entropy, _rate: 0)
+
+    def draw(_entropy, _rate, count):
+        return np.zeros(count, dtype=np.int64) if noise is None else np.array(noise)
+
+    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.battery"), "discrete_laplace_array", draw)
+
+
+def patterned(outcomes, *, keys=None, epsilon=0.1):
+    """Return a battery whose tests hit where an outcome is true; those that miss are as far off."""
+    counts = [FAR if outcome else -FAR for outcome in outcomes]
+    return battery(lambda _: counts, keys or [f"k{i}" for i in range(len(counts))], 0, epsilon, name="tests")

@@ -1,0 +1,298 @@
+"""Batches: many keys or questions at once, answered in order, and what is told when the budget ends on the way."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import targetcharge as tc
+from tables.people import near, opened, table
+from targetcharge.engines.duckdb.engine import DuckDBEngine
+from targetcharge.sessions import gap
+from targetcharge.tables import questions as q
+
+A = "kind = 'a'"
+
+
+def hits(answers):
+    return [answer.key for answer in answers if answer.hit]
+
+
+# Watching.
+
+
+def test_every_key_is_answered_in_order_and_those_above_are_paid_for():
+    with opened() as t:
+        answers = t.watch(None, "kind", ["nobody", "a", "c", "b"], 2000)
+        assert [answer.key for answer in answers] == ["nobody", "a", "c", "b"]
+        assert [answer.key for answer in answers.hits] == ["a", "b"]
+        assert near(answers[1], 6000)
+        assert near(answers[3], 3000)
+        assert (answers.stopped, answers.unanswered, t.meter.hits) == ("", (), 2)
+        assert list(t.transcript) == list(answers)
+        assert {answer.algorithm for answer in answers} == {"count(*) by kind >= 2000"}
+
+
+@pytest.mark.parametrize(
+    ("by", "keys", "told", "truth"),
+    [
+        ("old", [True, False], [True], {True: 6000}),
+        ("balance", [3, -3, 0], [3], {3: 6000}),
+        ("fee", [2.5, 3], [2.5], {2.5: 9000}),
+        (["kind", "old"], [("a", True), ("a", False), ("b", False)], [("a", True)], {("a", True): 6000}),
+        (("old", "balance"), [[True, 3], [True, -3]], [(True, 3)], {(True, 3): 6000}),
+        (
+            "at",
+            tc.hours("2024-01-01 07:00", "2024-01-01 10:00"),
+            ["2024-01-01 08:00:00", "2024-01-01 09:00:00"],
+            None,
+        ),
+        ("at", tc.days("2023-12-31", "2024-01-02"), ["2024-01-01"], {"2024-01-01": 9000}),
+        ("at", ["2024-01-01 08:30", "2024-01-01 08:00"], ["2024-01-01 08:30:00"], {"2024-01-01 08:30:00": 4500}),
+        ("at", ["2024-01-01", "2024-01-02"], ["2024-01-01"], {"2024-01-01": 9000}),
+    ],
+    ids=[
+        "boolean",
+        "integer",
+        "number",
+        "two",
+        "two as lists",
+        "hours",
+        "days of times",
+        "times",
+        "dates of times",
+    ],
+)
+def test_keys_of_every_kind(by, keys, told, truth):
+    with opened() as t:
+        answers = t.watch(None, by, keys, 3500)
+        assert hits(answers) == told
+        for answer in answers.hits:
+            assert near(answer, 4500 if truth is None else truth[answer.key])
+
+
+def test_days_of_a_date():
+    with opened() as t:
+        answers = t.watch(A, "day", tc.days("2023-12-30", "2024-01-05"), 1500)
+        assert hits(answers) == ["2024-01-02", "2024-01-03"]
+        assert len(answers) == 7
+
+
+def test_sums_by_key():
+    with opened() as t:
+        answers = t.watch(q.total("balance", -10, 10), "kind", ["a", "b", "c"], -10_000)
+        assert hits(answers) == ["a", "c"]
+        assert near(answers[0], 36_000, 7000)
+
+
+def test_one_scan_answers_all_keys(monkeypatch):
+    scans, measure = [], DuckDBEngine.measure_by
+
+    def counted(engine, *arguments):
+        scans.append(1)
+        return measure(engine, *arguments)
+
+    monkeypatch.setattr(DuckDBEngine, "measure_by", counted)
+    with opened() as t:
+        assert len(t.watch(None, "doctor", range(5000), 2000)) == 5000
+        assert len(scans) == 1
+
+
+def test_a_lazy_watch_scans_for_its_first_answer_and_pays_as_it_goes():
+    with opened() as t:
+        found = t.iter_watch(None, "kind", ["c", "a", "b", "d"], 2000)
+        assert (t.meter.hits, len(t.transcript)) == (0, 0)
+        assert [next(found).key, t.meter.hits] == ["c", 1]
+        assert [next(found).key, t.meter.hits] == ["a", 1]
+        assert t.above(A, 3000).hit
+        assert [answer.key for answer in found] == ["b", "d"]
+        assert t.meter.hits == 3
+
+
+def test_mistakes_of_a_lazy_watch_are_told_at_once():
+    with opened() as t:
+        for arguments in ((None, "nobody", ["a"], 5), (None, "kind", [5], 5), ("x >", "kind", ["a"], 5)):
+            with pytest.raises(tc.InvalidParameter):
+                t.iter_watch(*arguments)
+
+
+# When the budget ends.
+
+
+def test_a_watch_tells_what_it_answered_before_the_budget_was_spent():
+    with opened(hits=2) as t:
+        answers = t.watch(None, "kind", ["c", "a", "d", "b", "e", "f"], 2000)
+        assert [answer.key for answer in answers] == ["c", "a", "d", "b"]
+        assert answers.unanswered == ("e", "f")
+        assert "does not cover it" in answers.stopped
+        assert "2 not answered" in repr(answers)
+        assert list(t.transcript) == list(answers)
+        with pytest.raises(tc.BudgetSpent):
+            t.watch(None, "kind", ["c"], 2000)
+
+
+def test_a_lazy_watch_raises_where_the_budget_is_spent():
+    with opened(hits=1) as t:
+        found = t.iter_watch(None, "kind", ["c", "a", "d"], 2000)
+        assert [answer.key for answer in itertools.islice(found, 2)] == ["c", "a"]
+        with pytest.raises(tc.BudgetSpent):
+            next(found)
+
+
+def test_many_questions_tell_what_they_answered_before_the_budget_was_spent():
+    asked = [q.above(A, 3000), q.above(A, 9000), q.value(A), q.above(A, 3000), q.above(A, 9000), q.value(None)]
+    for many, answered in ((1, 1), (2, 3), (3, 4), (4, 6)):
+        with opened(hits=many) as t:
+            answers = t.ask_many(asked)
+            assert len(answers) == answered
+            assert list(answers.unanswered) == asked[answered:]
+            assert bool(answers.stopped) == (answered < 6)
+            assert list(t.transcript) == list(answers)
+            assert t.meter.hits == sum(answer.hit for answer in answers)
+
+
+def test_a_selection_is_covered_whole_or_not_made():
+    with opened(hits=2) as t:
+        with pytest.raises(tc.BudgetSpent):
+            t.top("kind", ["a", "b", "c"], 3)
+        assert len(t.top("kind", ["a", "b", "c"], 2)) == 2
+
+
+# Many questions.
+
+
+def test_questions_of_all_kinds_are_answered_in_their_order():
+    asked = [
+        q.above(A, 3000),
+        q.above("kind = 'c'", 3000),
+        q.value(A, prior=6000, tolerance=1000),
+        q.above(q.total("balance", -10, 10), 5000),
+        q.above(A, 3000, prior=1000, tolerance=100),
+        q.above(q.distinct("doctor"), 1500),
+        q.above(None, 5000),
+    ]
+    with opened() as t:
+        answers = t.ask_many(asked)
+        assert [answer.hit for answer in answers] == [True, False, False, True, True, True, True]
+        assert [answer.algorithm for answer in answers] == [t.preview(each).question for each in asked]
+        assert t.meter.hits == 5
+        frame = answers.to_pandas()
+        assert list(frame["question"]) == [answer.algorithm for answer in answers]
+
+
+def test_nothing_is_asked_if_one_of_many_cannot_be():
+    """What is wrong with a later question is found before an earlier one is paid for."""
+    wrong = [
+        q.watch(None, "kind", ["a"], 5),
+        q.above("nobody > 5", 5),
+        q.above(A, float("nan")),
+        q.between(A, 5, 9),
+        7,
+    ]
+    for each in wrong:
+        with opened() as t:
+            with pytest.raises((tc.InvalidParameter, tc.NotAllowed)):
+                t.ask_many([q.value(A), q.above(A, 3000), each])
+            assert (t.meter.hits, len(t.transcript)) == (0, 0)
+
+
+# Selections.
+
+
+def test_the_largest_are_published_in_order_up_to_a_gap_or_a_threshold():
+    with opened() as t:
+        keys = ["c", "b", "a", "d"]
+        assert [answer.key for answer in t.top("kind", keys, 2)] == ["a", "b"]
+        assert [answer.key for answer in t.top("kind", keys, 4, threshold=2000)] == ["a", "b"]
+        assert [answer.key for answer in t.top("kind", keys, 4, stop=gap(4000))][:2] == ["a", "b"]
+        assert [answer.key for answer in t.top("kind", keys, 4, stop=gap(2000))] == ["a"]
+        assert t.top("kind", keys, 2, "kind = 'z'", threshold=2000) == []
+        best = t.top(["kind", "old"], [("b", False), ("a", True)], 1)[0]
+        assert (best.key, best.candidate, best.hit) == (("a", True), 1, True)
+        assert near(best, 6000)
+
+
+def test_the_smallest_sum_is_never_hidden_by_a_threshold_of_its_own():
+    with opened() as t:
+        found = t.top("kind", ["a", "b"], 2, q.total("balance", -10, 10))
+        assert [answer.key for answer in found] == ["a", "b"]
+        assert abs(found[1].outcome + 18_000) < 7000
+
+
+# Answers as tables.
+
+
+def test_answers_become_tables_of_every_kind():
+    with opened() as t:
+        answers = t.watch(None, ["kind", "old"], [("a", True), ("b", True)], 2000)
+    names = ["kind", "old", "outcome", "hit", "low", "high", "scale", "seq"]
+    found = answers.columns()
+    assert list(found) == names
+    assert found["kind"] == ["a", "b"]
+    assert found["outcome"] == [answers[0].outcome, None]
+    assert found["low"] == [answers[0].interval[0], None]
+    assert found["high"] == [answers[0].interval[1], answers[1].interval[1]]
+    for frame, kind in ((answers.to_pandas(), pd.DataFrame), (answers.to_polars(), pl.DataFrame)):
+        assert isinstance(frame, kind)
+        assert list(frame.columns) == names
+        assert list(frame["hit"]) == [True, False]
+        assert list(frame["seq"]) == [1, 2]
+    arrow = answers.to_arrow()
+    assert isinstance(arrow, pa.Table)
+    assert arrow.to_pydict() == found
+    assert answers[:1] == (answers[0],)
+    assert answers[-1] is answers[1]
+
+
+def test_words_and_numbers_in_one_column_are_text_where_a_column_has_one_type():
+    with opened(meter="renyi") as t:
+        answers = t.ask_many(
+            [q.value(A), q.value(A, prior=6000, tolerance=1000), q.side(A, 3000), q.above(A, 9000)]
+        )
+    outcomes = answers.columns()["outcome"]
+    assert outcomes == [answers[0].outcome, "unchanged", "above", None]
+    texts = [str(answers[0].outcome), "unchanged", "above", None]
+    assert answers.to_arrow()["outcome"].to_pylist() == texts
+    assert answers.to_polars()["outcome"].to_list() == texts
+    assert answers.to_pandas()["outcome"].tolist()[1:3] == ["unchanged", "above"]
+
+
+@pytest.mark.parametrize("name", ["outcome", "hit", "low", "high", "scale", "seq", "question", "key"])
+def test_a_column_of_keys_may_be_called_like_one_of_the_answers(name):
+    made = table().rename_columns({"kind": name, "old": name + "_"})
+    with opened(made) as t:
+        for by, keys in ((name, ["a", "c"]), ([name, name + "_"], [("a", True), ("c", True)])):
+            answers = t.watch(None, by, keys, 2000)
+            found = answers.columns()
+            assert found["hit"] == [True, False]
+            assert found["seq"] == [answer.seq for answer in answers]
+            assert next(iter(found.values())) == ["a", "c"]
+            assert len(found) == 6 + len(keys[0]) if isinstance(keys[0], tuple) else len(found) == 7
+            assert answers.to_arrow().num_columns == len(found)
+
+
+def test_no_answers_are_a_table_too():
+    empty = tc.Answers([])
+    assert empty.to_pandas().shape == (0, 7)
+    assert empty.to_polars().shape == (0, 7)
+    assert empty.to_arrow().num_rows == 0
+    assert repr(empty) == "<0 answers, 0 hits>"
+
+
+def test_keys_of_numpy_and_pandas_are_published_as_plain_ones(tmp_path):
+    with opened(ledger=tmp_path / "ledger.db") as t:
+        for keys in (
+            np.array([3, -3]),
+            pd.Series([3, -3]),
+            pl.Series([3, -3]),
+            pa.array([3, -3]),
+            range(-3, 4, 6),
+        ):
+            answers = t.watch(None, "balance", keys, 5000)
+            assert {type(answer.key) for answer in answers} == {int}
+            assert hits(answers) == [3]

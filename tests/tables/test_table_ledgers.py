@@ -1,0 +1,329 @@
+"""The ledger of a table: beside its file, for one unit and one budget, on the data that it was made for."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import targetcharge as tc
+from ledger.processes import child
+from tables import children
+from tables.people import EPSILON, near, opened, source, table
+from targetcharge.ledger.entries import Spent
+from targetcharge.ledger.sqlite import verify
+from targetcharge.tables import questions as q
+
+A = "kind = 'a'"
+SMALL = table(5)
+
+
+def note_of(ledger):
+    return Path(f"{ledger}-private")
+
+
+# Where it is.
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_ledger_of_a_file_lies_beside_it_and_goes_on_when_it_is_opened_again(kind, tmp_path):
+    path, options = source(kind, tmp_path)
+    with opened(path, **options) as t:
+        assert t.above(A, 3000).hit
+        first = list(t.transcript)
+    assert path.with_name(f"people.{kind}.ledger.db").exists()
+    with opened(str(path), **options) as t:
+        assert (t.meter.hits, list(t.transcript)) == (1, first)
+        assert t.above(A, 3000).hit
+        assert t.meter.hits == 2
+
+
+def test_the_ledger_of_a_folder_lies_beside_the_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "visits"
+    (folder / "inside").mkdir(parents=True)
+    for part in range(3):
+        pq.write_table(table().slice(part * 6000, 6000), folder / f"{part}.parquet")
+    with opened(folder) as t:
+        assert near(t.count(A), 6000)
+    assert (tmp_path / "visits.ledger.db").exists()
+    monkeypatch.chdir(folder)
+    for place in (".", "./", "inside/.."):
+        with opened(place) as t:
+            assert t.meter.hits == 1
+    monkeypatch.chdir(folder / "inside")
+    with opened("..") as t:
+        assert t.meter.hits == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["0.parquet", "1.parquet", "2.parquet", "inside"]
+
+
+def test_a_pattern_has_no_place_beside_it(tmp_path):
+    pq.write_table(table(), tmp_path / "a.parquet")
+    with pytest.raises(tc.InvalidParameter, match="ledger is None"):
+        opened(tmp_path / "*.parquet")
+    with opened(tmp_path / "*.parquet", ledger=tmp_path / "ledger.db") as t:
+        assert near(t.count(A), 6000)
+
+
+def test_the_root_has_no_place_beside_it():
+    with pytest.raises(tc.InvalidParameter, match="ledger is None"):
+        opened("/")
+
+
+def test_frames_have_their_ledger_in_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for made in (SMALL, SMALL.to_pandas()):
+        with opened(made) as t:
+            t.count()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"unit": "doctor"}, "unit was 'units of patient' and is 'units of doctor'"),
+        ({"unit": tc.ROW}, "unit was 'units of patient' and is 'rows'"),
+        ({"budget": tc.Budget(9.0, 1e-6)}, "epsilon was"),
+        ({"meter": "renyi"}, "meter was 'exact' and is 'renyi'"),
+        ({"targets": [tc.Disagreement()]}, "targets was"),
+    ],
+    ids=["unit", "rows", "budget", "meter", "targets"],
+)
+def test_other_terms_are_refused(tmp_path, changes, word):
+    path, _ = source("parquet", tmp_path)
+    opened(path).close()
+    with pytest.raises(tc.NotAllowed, match=word):
+        opened(path, **changes)
+    with opened(path) as t:
+        assert t.meter.hits == 0
+
+
+def test_a_ledger_of_a_plain_session_is_not_one_of_a_table(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with opened(path, 5) as t:
+        budget = t.meter.guarantee
+    ledger = tmp_path / "people.parquet.ledger.db"
+    with pytest.raises(tc.NotAllowed, match="unit was"):
+        tc.Session(None, budget, EPSILON, ledger=ledger)
+    with tc.Session(None, budget, EPSILON, ledger=ledger, unit="units of patient") as session:
+        assert session.meter.hits_left == 5
+
+
+# The data that it was made for.
+
+
+def test_other_data_is_refused_until_the_owner_says_so(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with opened(path) as t:
+        t.count(A)
+    pq.write_table(table(9001), path)
+    with pytest.raises(tc.NotAllowed, match="new_data=True"):
+        opened(path)
+    with opened(path, new_data=True) as t:
+        assert t.meter.hits == 1
+        t.count(A)
+    with opened(path) as t:
+        assert t.meter.hits == 2
+    pq.write_table(table(), path)
+    with pytest.raises(tc.NotAllowed, match="new_data=True"):
+        opened(path)
+
+
+def test_a_file_that_changes_while_it_is_open_is_not_asked(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with opened(path) as t:
+        lazy = t.iter_watch(None, "kind", ["a", "b"], 2000)
+        pq.write_table(table(9001), path)
+        for call in (
+            lambda: t.above(A, 3000),
+            lambda: next(lazy),
+            lambda: t.top("kind", ["a"]),
+            lambda: t.release(A, {1}),
+        ):
+            with pytest.raises(tc.NotAllowed, match="changed"):
+                call()
+        assert t.meter.hits == 0
+
+
+def test_frames_in_another_order_are_the_same_data_and_other_values_are_not(tmp_path):
+    frame = pd.DataFrame({"u": [1, 2, 3], "x": [1.0, 2.0, None], "t": ["a", None, "b"]})
+    where = {"unit": "u", "ledger": tmp_path / "ledger.db"}
+    opened(frame, **where).close()
+    opened(frame.iloc[[2, 0, 1]], **where).close()
+    for changed in (
+        frame.assign(x=[1.0, 2.0, 3.0]),
+        frame.iloc[:2],
+        pd.concat([frame, frame.iloc[:1]]),
+        frame.assign(t=["a", "", "b"]),
+        frame.rename(columns={"x": "y"}),
+    ):
+        with pytest.raises(tc.NotAllowed, match="new_data=True"):
+            opened(changed, **where)
+
+
+def test_the_note_of_the_data_is_private_and_keyed(tmp_path):
+    """Without the key nobody could tell which of some small tables it was made from; with it, only its owner."""
+    notes = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "people.parquet"
+        pq.write_table(SMALL, path)
+        opened(path).close()
+        note = note_of(f"{path}.ledger.db")
+        assert stat.S_IMODE(note.stat().st_mode) == 0o600
+        notes.append(json.loads(note.read_text()))
+        assert sorted(notes[-1]) == ["fingerprint", "key", "version"]
+        assert len(bytes.fromhex(notes[-1]["key"])) == 32
+    first, second = notes
+    assert first["key"] != second["key"]
+    assert first["fingerprint"] != second["fingerprint"]
+    whole = (tmp_path / "first" / "people.parquet").read_bytes()
+    guesses = [hashlib.sha256(whole), hashlib.md5(whole), hmac.new(b"", whole, hashlib.sha256)]  # noqa: S324
+    assert first["fingerprint"] not in [each.hexdigest() for each in guesses]
+    assert not list(tmp_path.glob("*/*-private-*"))
+
+
+def test_a_note_that_is_lost_is_made_anew_and_one_that_is_damaged_is_told(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    opened(path).close()
+    note = note_of(f"{path}.ledger.db")
+    kept = note.read_text()
+    secret = json.loads(kept)["key"]
+    for text in ("", "{", "[]", "null", "7", '{"key": 5}', kept[:100], kept.replace(secret, "xyz")):
+        note.write_text(text)
+        with pytest.raises(tc.LedgerError, match="private note") as caught:
+            opened(path)
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+        assert secret not in repr(vars(caught.value))
+    with opened(path, new_data=True) as t:  # the owner vouches for the data, whatever the note says
+        assert t.meter.hits == 0
+    note.unlink()
+    opened(path).close()
+    assert json.loads(note.read_text())["key"] != secret
+
+
+# Releases across restarts.
+
+
+def test_a_pending_release_waits_for_a_revision_across_restarts(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with opened(path) as t:
+        release = t.release(A, lambda count: count > 9000)
+        other = t.release(q.total("balance", -10, 10), lambda total: total > 9000)
+        assert (release.released, release.outcome, other.released) == (False, None, True)
+    with opened(path) as t:
+        (pending,) = t.pending
+        assert pending.seq == release.seq
+        assert not pending.revise({5}).released
+        assert t.meter.hits == 1
+    with opened(path) as t:
+        published = t.pending[0].revise(lambda count: count > 3000)
+        assert published.released
+        assert abs(published.outcome - 6000) < 700
+        assert (t.pending, t.meter.hits) == ((), 2)
+        with pytest.raises(tc.NotAllowed, match="nothing left to revise"):
+            published.revise({5})
+        assert [answer.target for answer in t.transcript] == ["release", "release", "revise", "revise"]
+
+
+def test_a_condition_sees_the_number_as_it_is_shown():
+    seen = []
+    with opened() as t:
+        t.release(q.total("fee", 0, 10, grid="0.5"), seen.append)
+        t.release(A, lambda _: 1 / 0)
+        assert len(t.pending) == 2
+    assert abs(seen[0] - 45_000) < 7000
+    assert seen[0] % 0.5 == 0
+
+
+# Several at once.
+
+
+def test_two_threads_share_a_table(tmp_path):
+    answers, lock = [], threading.Lock()
+
+    def ask(number):
+        for _ in range(10):
+            found = [t.above(A, 3000)] if number % 2 else list(t.watch(None, "kind", ["c", "a", "d"], 5000))
+            with lock:
+                answers.extend(found)
+
+    with opened(hits=60, ledger=tmp_path / "ledger.db") as t, ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
+        assert t.meter.hits == sum(answer.hit for answer in answers) == 40
+        assert sorted(answers, key=lambda each: each.seq) == sorted(t.transcript, key=lambda each: each.seq)
+        assert len({answer.seq for answer in answers}) == len(answers) == 80
+
+
+def test_two_processes_spend_one_budget(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with ExitStack() as stack:
+        others = [stack.enter_context(child(children.asks_a_table, path, 5)) for _ in range(2)]
+        assert [other.hear(60) for other in others] == ["opened"] * 2
+        told = []
+        for other in others * 3:
+            other.tell(True)
+            told.append(other.hear())
+        with opened(path, 5) as t:
+            assert t.meter.hits == 5
+            with pytest.raises(tc.BudgetSpent):
+                t.above(A, 3000)
+            assert sorted(answer.seq for answer in t.transcript) == sorted(seq for seq in told if seq != "refused")
+        assert told.count("refused") == 1
+        for other in others:
+            other.tell(None)
+            assert other.ends() == 0
+
+
+@pytest.mark.parametrize("after", [1, 40])
+def test_a_watch_that_is_killed_has_paid_for_all_that_it_told(tmp_path, after):
+    path, _ = source("parquet", tmp_path)
+    hits = 200
+    with child(children.watches, path, hits) as watching:
+        assert watching.hear(60) == "opened"
+        watching.tell("go")
+        told = [watching.hear() for _ in range(after)]
+        watching.kill()
+        while not watching.is_silent(0):
+            try:
+                told.append(watching.pipe.recv())
+            except EOFError:
+                break
+    told = [each for each in told if each != "spent"]
+    with opened(path, hits) as t:
+        published = {answer.seq: (answer.seq, answer.key, answer.outcome) for answer in t.transcript if answer.hit}
+        assert [published[seq] for seq, _, _ in told] == told
+        lost = [entry for entry in t._session._ledger.entries() if isinstance(entry, Spent)]
+        assert t.meter.hits == len(published) + sum(entry.count for entry in lost) >= len(told)
+        assert sum(entry.count for entry in lost) <= 1
+        assert t.above(A, 3000).hit or t.meter.hits_left == 0
+    verify(Path(f"{path}.ledger.db"))
+
+
+def test_a_table_that_is_dropped_closes_its_ledger(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    t = opened(path)
+    t.above(A, 9000)
+    del t
+    with opened(path) as t:
+        assert (t.meter.hits, len(t.transcript)) == (0, 1)
+
+
+def test_a_table_that_does_not_open_leaves_no_one_in_the_ledger(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    opened(path).close()
+    pq.write_table(pa.table({"patient": [1]}), path)
+    for _ in range(3):
+        with pytest.raises(tc.NotAllowed):
+            opened(path)
+    with opened(path, new_data=True) as t:
+        assert t.meter.hits == 0
