@@ -183,6 +183,6 @@ def test_there_is_nothing_to_verify_where_there_is_no_ledger(tmp_path):
 
 def _state(path, column):
     database = sqlite3.connect(path)
-    (found,) = database.execute(f"SELECT {column} FROM state").fetchone()  # noqa: S608 - a test's own
+    (found,) = database.execute(f"SELECT {column} FROM state").fetchone()
     database.close()
     return found
