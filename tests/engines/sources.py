@@ -194,9 +194,9 @@ class Csv(Source):
 
     def unit(self, kind, value, cells):  # noqa: ARG002
         """Units are told apart as they are written."""
-        if value is None or kind.kind is Kind.TEXT:
-            return value and self.value(kind, value)
-        return _written(kind, value)
+        if value is None:
+            return None
+        return self.value(kind, value) if kind.kind is Kind.TEXT else _written(kind, value)
 
 
 def _ended(text):

@@ -66,7 +66,7 @@ def combined(simple, number):
 @pytest.mark.parametrize("unit", [None, "id"])
 @pytest.mark.parametrize("name", ["arrow-table", "parquet-file", "duckdb-file"])
 @settings(
-    max_examples=2,
+    max_examples=1,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.reuse, Phase.generate],  # what is found in a fixed table is not made smaller

@@ -13,8 +13,8 @@ from engines.asking import measures, measures_by_key, told
 from engines.sources import FOLDER, SOURCES
 from engines.tables import tables
 
-TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "12"))
-"""Random tables of each source: about forty comparisons each."""
+TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))
+"""Random tables of each source: about sixty comparisons each."""
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from targetcharge import checks
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
+    from targetcharge.randomness import Entropy
 
     Read = Callable[[Any], int]
     """From the data to the number, in steps: reads an engine, or takes a hypothetical number as it is."""
@@ -55,17 +57,24 @@ def reading(measure: Measure) -> Read:
     return read
 
 
-def reading_twice(read: Read) -> Read:
-    """Return how to read a number that one computation looks at twice, with one scan; then it is forgotten."""
+def one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
+    """Return an algorithm that looks at its number twice, with one scan for each run; then it is forgotten."""
     known: list[int] = []
 
     def again(engine: Engine) -> int:
-        if known:
-            return known.pop()
-        known.append(read(engine))
+        if not known:
+            known.append(read(engine))
         return known[0]
 
-    return again
+    inner = make(again)
+
+    def run(data: object, entropy: Entropy) -> object:
+        try:
+            return inner.run(data, entropy)
+        finally:
+            known.clear()
+
+    return replace(inner, run=run)
 
 
 def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -> Algorithm:
@@ -101,9 +110,8 @@ def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -
         case Side():
             least = steps_of(number, "threshold", question.threshold)
             name = f"{text} near {question.threshold!r}"
-            return boundary(
-                side_of_threshold(reading_twice(read), least, epsilon, sensitivity=sensitivity, name=name)
-            )
+            side = partial(side_of_threshold, threshold=least, epsilon=epsilon, sensitivity=sensitivity, name=name)
+            return one_scan(lambda seen: boundary(side(seen)), read)
 
 
 def steps_of(number: Number, name: str, value: float) -> int:

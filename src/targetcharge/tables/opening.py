@@ -124,7 +124,9 @@ def ledger_place(source: object) -> str | Path:
     path = Path(os.fsdecode(source))
     if has_magic(str(path)) and not path.exists():
         raise InvalidParameter("ledger", None, "given: there is no place beside a pattern")
-    path = path.resolve()  # another name of the same file has the same ledger
+    real = path.resolve()
+    if real != path.absolute():  # another name of the same file has the same ledger
+        path = real
     if not path.name:
         raise InvalidParameter("ledger", None, "given: there is no place beside the root")
     return path.with_name(path.name + _ENDING)

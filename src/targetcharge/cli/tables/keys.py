@@ -159,7 +159,7 @@ def key_of(text: str, kind: Kind) -> object:
 
 
 def _plain(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else value
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _number(text: str) -> object:

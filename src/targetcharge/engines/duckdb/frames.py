@@ -49,7 +49,7 @@ class Frame:
     """
 
     kind: str
-    readable: object
+    readable: object = field(repr=False)
     casts: dict[str, str]
     units: str | None = None
     other: dict[str, str] = field(default_factory=dict)
@@ -136,9 +136,14 @@ def _pandas(frame: Any, unit: str | None, declared: Mapping[str, str]) -> Frame:
         raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
     named = [name for name in arrays if name.lower() == str(unit).lower()]
     if not named or str(frame[named[0]].dtype) in _ITSELF:
-        return Frame("pandas", arrays, casts, other=other)
+        return Frame("pandas", _straight(arrays), casts, other=other)
     units = unused(frame.columns)
-    return Frame("pandas", {**arrays, units: _units(frame[named[0]])}, casts, units, other)
+    return Frame("pandas", _straight({**arrays, units: _units(frame[named[0]])}), casts, units, other)
+
+
+def _straight(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays whose values lie one after another: those of a reversed frame do not."""
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
 def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is not imported here
