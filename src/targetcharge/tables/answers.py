@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import TYPE_CHECKING, final, overload
 
 from targetcharge import markup
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from targetcharge.ledger import Answer
 
 _SHOWN = 50
@@ -73,19 +77,19 @@ class Answers(Sequence["Answer"]):
             "seq": [answer.seq for answer in self._answers],
         }
 
-    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is optional
+    def to_pandas(self) -> pd.DataFrame:
         """Return a pandas DataFrame."""
         import pandas as pd  # noqa: PLC0415 - optional
 
         return pd.DataFrame(self.columns())
 
-    def to_polars(self) -> Any:  # noqa: ANN401 - polars is optional
+    def to_polars(self) -> pl.DataFrame:
         """Return a polars DataFrame."""
         import polars as pl  # noqa: PLC0415 - optional
 
         return pl.DataFrame(_of_one_type(self.columns()), strict=False)
 
-    def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow is optional
+    def to_arrow(self) -> pa.Table:
         """Return an Arrow table."""
         import pyarrow as pa  # noqa: PLC0415 - optional
 

@@ -21,6 +21,7 @@ from targetcharge.errors import EngineError, InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pandas as pd
     from numpy.typing import NDArray
 
 _NUMBERS: Final = "iuf"
@@ -104,7 +105,7 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
     raise EngineError(problem)
 
 
-def _names(frame: Any) -> list[str]:  # noqa: ANN401 - polars and Arrow are not imported here
+def _names(frame: Any) -> list[str]:  # noqa: ANN401 - a polars frame or an Arrow table
     return list(frame.columns) if type(frame).__module__.startswith("polars") else list(frame.schema.names)
 
 
@@ -114,7 +115,7 @@ def _as_table(batch: object) -> object:
     return pa.Table.from_batches([batch])
 
 
-def _pandas(frame: Any, unit: str | None, declared: Mapping[str, str]) -> Frame:  # noqa: ANN401 - not imported here
+def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) -> Frame:
     arrays: dict[str, NDArray[Any]] = {}
     casts: dict[str, str] = {}
     other: dict[str, str] = {}
@@ -146,7 +147,7 @@ def _straight(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is not imported here
+def _times(series: pd.Series) -> tuple[NDArray[Any], str]:
     """Return times in UTC, or dates, and their type."""
     arrow = getattr(series.dtype, "pyarrow_dtype", None)
     if str(arrow).startswith("date"):
@@ -156,7 +157,7 @@ def _times(series: Any) -> tuple[NDArray[Any], str]:  # noqa: ANN401 - pandas is
     return plain.to_numpy().astype("datetime64[us]"), "TIMESTAMP"
 
 
-def _units(series: Any) -> NDArray[Any]:  # noqa: ANN401 - pandas is not imported here
+def _units(series: pd.Series) -> NDArray[Any]:
     """Return what tells units apart: different for different values, None for missing ones."""
     gone = series.isna()
     if series.dtype.kind in "iu" and not gone.any():
@@ -176,7 +177,7 @@ def _told(value: object) -> str | None:
     return f"{type(value).__name__} {value!s}"
 
 
-def _texts(series: Any, text: Callable[[object], str | None]) -> NDArray[np.object_]:  # noqa: ANN401 - not imported here
+def _texts(series: pd.Series, text: Callable[[object], str | None]) -> NDArray[np.object_]:
     """Return texts, and None for whatever is none. The categories of an enum are text."""
     if str(series.dtype) == "category":
         texts = np.array([None, *(_text(str(each)) for each in series.cat.categories)], dtype=object)
