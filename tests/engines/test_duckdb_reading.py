@@ -368,3 +368,12 @@ def test_times_with_a_zone_are_in_utc_on_every_machine(tmp_path, monkeypatch):
                 assert having(engine, "x", dt.datetime(2024, 1, 1, 2)) == [1]
         with closing(open_duckdb(source, None, types={"x": "date"})) as engine:
             assert having(engine, "x", dt.date(2024, 1, 1)) == [1]
+
+
+def test_files_that_begin_with_a_dot_or_a_line_are_no_part_of_a_folder(tmp_path):
+    for name in ("a.csv", ".b.csv", "_c.csv", "_temporary/d.csv", ".checkpoints/e.csv"):
+        path = tmp_path / "folder" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("id,name\n1,x\n")
+    with closing(open_duckdb(tmp_path / "folder", None)) as engine:
+        assert engine.measure([Count(None)]) == [1]

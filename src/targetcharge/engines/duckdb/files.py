@@ -101,7 +101,7 @@ def find(source: str | os.PathLike[str]) -> Files:
 def _find(text: str) -> Files:
     root = Path(text).absolute()
     if root.is_dir():
-        paths = sorted(path for path in root.rglob("*") if _named(path, (*PARQUET, *CSV)) and path.is_file())
+        paths = sorted(path for path in root.rglob("*") if _is_part(path, root) and path.is_file())
         expected = "a folder with Parquet or CSV files, and this one has none"
     elif root.is_file():
         paths, expected = [root], _FORMS
@@ -118,6 +118,12 @@ def _find(text: str) -> Files:
     if len(kinds) > 1 or "" in kinds or (kinds == {"duckdb"} and len(paths) > 1):
         raise InvalidParameter("source", text, f"{_FORMS}, all files of one kind")
     return Files(kinds.pop(), tuple(paths), root, tuple(map(_stat, paths)))
+
+
+def _is_part(path: Path, root: Path) -> bool:
+    """Return whether a file in a folder is part of the table: none that begins with . or _, as Spark leaves them."""
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
+    return not hidden and _named(path, (*PARQUET, *CSV))
 
 
 def _named(path: Path, endings: tuple[str, ...]) -> bool:
