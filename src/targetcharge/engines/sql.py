@@ -4,7 +4,7 @@
 >>> from targetcharge.queries.predicates import Compare, Operator
 >>> age = Column("age", Kind.NUMBER, Exact(0, -128, 127))
 >>> condition(Compare(age, Operator.GT, 65), {"age": '"age"'})
-'("age" > 65)'
+'("age" > (65))'
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _find(text: str) -> Files:
 
 
 def _is_part(path: Path, root: Path) -> bool:
-    """Return whether a file in a folder is part of the table: none that begins with . or _, as Spark leaves them."""
+    """Return whether a file in a folder is part of the table: not if a name on the way begins with . or _."""
     hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
     return not hidden and _named(path, (*PARQUET, *CSV))
 

@@ -1,7 +1,7 @@
 """Names and texts as SQL.
 
->>> identifier('a "b"'), text("it's"), listed(["a", "b"])
-('"a ""b""', "'it''s'", "['a', 'b']")
+>>> identifier('a"b'), text("it's"), listed(["a", "b"])
+('"a""b"', "'it''s'", "['a', 'b']")
 """
 
 from __future__ import annotations
