@@ -261,3 +261,10 @@ def test_questions_are_values_that_are_asked_later():
         assert t.ask(q.top(None, "kind", ["b", "a"], 2, threshold=8000)) == []
     assert q.above(A, 5) == q.above(A, 5)
     assert q.watch(A, ["kind", "day"], [1], 5).by == ("kind", "day")
+
+
+def test_a_question_as_a_value_is_released_too():
+    with opened() as t:
+        assert near(t.release(q.value(A), lambda count: count > -1000), 6000)
+        with pytest.raises(tc.InvalidParameter, match="without a prior"):
+            t.release(q.value(A, prior=5), lambda count: count > -1000)

@@ -25,7 +25,7 @@ from targetcharge.tables.batteries import by_keys, runs, together
 from targetcharge.tables.computing import Single, algorithm_of, number_asked, reading
 from targetcharge.tables.describing import Description, describe
 from targetcharge.tables.previewing import Preview, preview
-from targetcharge.tables.questions import Above, Question, Top, Watch, what_of
+from targetcharge.tables.questions import Above, Question, Top, Value, Watch, what_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -298,15 +298,20 @@ class Table:
     def _query(self, epsilon: float | None) -> float:
         return self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
 
-    def release(self, what: Asked, when: When, *, epsilon: float | None = None) -> Release:
+    def release(self, what: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
 
         Args:
-            what: what to count.
+            what: what to count, or `tc.questions.value(…)` of it.
             when: a function of the number, or a set of numbers. One that raises counts as false.
             epsilon: of this computation, if not the query ε of the table.
         """
-        algorithm = self._algorithm(questions.value(what), epsilon)
+        if isinstance(what, Value) and what.prior is not None:
+            raise InvalidParameter(
+                "what", what, "a question without a prior: its condition says what is published"
+            )
+        question = what if isinstance(what, Value) else questions.value(what)
+        algorithm = self._algorithm(question, epsilon)
         self._engine.check_unchanged()
         return self._session.release(algorithm, when)
 
