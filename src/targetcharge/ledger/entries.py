@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.answer import Answer
+from targetcharge.ledger.answer import Answer, Interval
 from targetcharge.outcomes import Mark, Side
 
 VERSION: Final = 1
@@ -210,9 +210,13 @@ def _answer_of(body: dict[str, Any]) -> Answer:
     if "key" in body:
         body["key"] = from_plain(body["key"])
     if "interval" in body:
-        low, high = body["interval"]
-        body["interval"] = low, high
+        body["interval"] = _interval_of(body["interval"])
     return Answer(**body)
+
+
+def _interval_of(ends: list[float | None]) -> Interval:
+    low, high = ends
+    return low, high
 
 
 def _run_of(body: dict[str, Any]) -> Run:
@@ -287,6 +291,8 @@ class Pending:
         algorithm: the algorithm's name.
         epsilon: the computation's ε, which prices a hit.
         delta: the computation's δ, already spent.
+        scale: of the noise.
+        interval: what the outcome says of the true value.
     """
 
     release: int
@@ -294,6 +300,8 @@ class Pending:
     algorithm: str
     epsilon: float
     delta: float
+    scale: float = 0.0
+    interval: Interval | None = field(default=None, repr=False)
 
     def text(self) -> str:
         """Return it as JSON, for the private table."""
@@ -308,7 +316,8 @@ class Pending:
         """
         try:
             body = json.loads(text)
-            return cls(**{**body, "outcome": from_plain(body["outcome"])})
+            interval = _interval_of(body["interval"]) if body.get("interval") else None
+            return cls(**{**body, "outcome": from_plain(body["outcome"]), "interval": interval})
         except (ValueError, KeyError, TypeError, AttributeError):
             msg = "a pending release of the ledger cannot be read: it was damaged or changed"
         raise LedgerError(msg)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 from targetcharge.errors import InvalidParameter, NotAllowed
 
 if TYPE_CHECKING:
+    from targetcharge.ledger.answer import Interval
     from targetcharge.sessions.session import Session
 
 When = Callable[[Any], object] | Container[object]
@@ -36,6 +37,8 @@ class Release:
         outcome: what was published; None while it is pending.
         price: what it cost: 0 while it is pending.
         seq: of the release, by which it is known.
+        scale: of the noise; 0 if there is no such figure.
+        interval: where the true value lies, once it is published: for at least 95% of all draws.
     """
 
     released: bool
@@ -43,6 +46,8 @@ class Release:
     price: float
     seq: int
     _session: Session = field(repr=False, compare=False)
+    scale: float = field(default=0.0, repr=False)
+    interval: Interval | None = field(default=None, repr=False)
 
     def revise(self, when: When) -> Release:
         """Add values to those that may be published. The outcome is not drawn again and δ not spent again.

@@ -207,10 +207,12 @@ class Session:
         def compute() -> tuple[Settlement, Answer]:
             outcome, seq = asked.draw(self._data, self._entropy), self._ledger.number()
             hit = holds(outcome)
-            answer = asked.answer(outcome if hit else None, (hit,), seq, received, release=seq)
-            answer = answer if hit else replace(answer, interval=None)  # nothing was said of the value
-            kept = None if hit else Pending(seq, outcome, algorithm.name, algorithm.epsilon, algorithm.delta)
-            return Settlement((answer,), pending=kept), answer
+            answer = asked.answer(outcome, (hit,), seq, received, release=seq)
+            if hit:
+                return Settlement((answer,)), answer
+            facts = algorithm.name, algorithm.epsilon, algorithm.delta, answer.scale, answer.interval
+            silence = replace(answer, outcome=None, interval=None)
+            return Settlement((silence,), pending=Pending(seq, outcome, *facts)), silence
 
         received = time.time()
         with self._turn.wait():
@@ -227,9 +229,11 @@ class Session:
         holds = condition(when)
 
         def compute() -> tuple[Settlement, Answer]:
-            outcome = self._kept(seq).outcome  # read again: a refusal's traceback must not hold it
-            hit = holds(outcome)
-            answer = asked.answer(outcome if hit else None, (hit,), self._ledger.number(), received, release=seq)
+            kept = self._kept(seq)  # read again: a refusal's traceback must not hold it
+            hit = holds(kept.outcome)
+            outcome, interval = (kept.outcome, kept.interval) if hit else (None, None)
+            answer = asked.answer(outcome, (hit,), self._ledger.number(), received, release=seq)
+            answer = replace(answer, scale=kept.scale, interval=interval)
             return Settlement((answer,), closes=seq if hit else None), answer
 
         received = time.time()
@@ -249,7 +253,8 @@ class Session:
         return found
 
     def _released(self, answer: Answer) -> Release:
-        return Release(answer.hit, answer.outcome, answer.price, answer.release or answer.seq, self)
+        seq, told = answer.release or answer.seq, (answer.scale, answer.interval)
+        return Release(answer.hit, answer.outcome, answer.price, seq, self, *told)
 
     @property
     def pending(self) -> tuple[Release, ...]:

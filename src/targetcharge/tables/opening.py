@@ -125,7 +125,7 @@ def ledger_place(source: object) -> str | Path:
     if has_magic(str(path)) and not path.exists():
         raise InvalidParameter("ledger", None, "given: there is no place beside a pattern")
     real = path.resolve()
-    if real != path.absolute():  # another name of the same file has the same ledger
+    if real != path.absolute() or not path.name:  # another name of the same file has the same ledger
         path = real
     if not path.name:
         raise InvalidParameter("ledger", None, "given: there is no place beside the root")
