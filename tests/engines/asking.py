@@ -12,7 +12,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from engines.naive import value_of
-from engines.tables import texts
+from engines.rows import texts
 from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.keys import Grain, Keys
 from targetcharge.queries.measures import Count, Sketch, Total

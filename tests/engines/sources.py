@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engines.naive import NaiveEngine, is_missing
-from engines.tables import (
+from engines.rows import (
     ALL,
     ARROW,
     BOOLEAN,

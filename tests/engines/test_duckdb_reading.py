@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.counting import having, known
+from engines.rows import Table
 from engines.sources import FOLDER, SOURCES
-from engines.tables import Table
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Grain, Keys

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from engines.rows import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
 from engines.sources import SOURCES
-from engines.tables import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
 from targetcharge.queries.keys import Grain, Keys
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled

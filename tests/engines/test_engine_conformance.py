@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines.asking import measures, measures_by_key, told
+from engines.rows import tables
 from engines.sources import FOLDER, SOURCES
-from engines.tables import tables
 
 TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))
 """Random tables of each source: about sixty comparisons each."""
