@@ -44,15 +44,15 @@ class Source(ABC):
     def opened(self, table, folder, unit):
         """Return an engine over the table."""
 
-    def kind(self, kind, cells):  # noqa: ARG002 - pandas types depend on what is missing
+    def kind(self, kind, cells):
         """Return the kind and the exact numbers of a column there."""
         return kind.kind, kind.exact
 
-    def value(self, kind, value):  # noqa: ARG002 - others forget something
+    def value(self, kind, value):
         """Return what a value is there."""
         return value
 
-    def unit(self, kind, value, cells):  # noqa: ARG002 - units of pandas keep more than its numbers
+    def unit(self, kind, value, cells):
         """Return what tells units apart there."""
         return None if is_missing(value) else self.value(kind, value)
 
@@ -80,19 +80,19 @@ UNIT = "the unit, which is no column"
 
 
 class Arrow(Source):
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         return open_duckdb(to_arrow(table), unit)
 
 
 class ArrowBatch(Source):
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         batches = to_arrow(table).combine_chunks().to_batches()
         batch = batches[0] if batches else pa.RecordBatch.from_pylist([], to_arrow(table).schema)
         return open_duckdb(batch, unit)
 
 
 class Polars(Source):
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         return open_duckdb(pl.from_arrow(to_arrow(table)), unit)
 
 
@@ -182,7 +182,7 @@ class Csv(Source):
         text = "".join(line + "\n" for line in lines).encode()
         path.write_bytes(gzip.compress(text) if self.ending.endswith(".gz") else text)
 
-    def kind(self, kind, cells):  # noqa: ARG002
+    def kind(self, kind, cells):
         return kind.kind, Exact(0, -(2**63), 2**63 - 1) if kind in WHOLE else None
 
     def value(self, kind, value):
@@ -192,7 +192,7 @@ class Csv(Source):
             return _ended(value) or None
         return float(value) if kind in DECIMALS else value
 
-    def unit(self, kind, value, cells):  # noqa: ARG002
+    def unit(self, kind, value, cells):
         """Units are told apart as they are written."""
         if value is None:
             return None
@@ -281,7 +281,7 @@ class Pandas(Source):
 
     types = (*WHOLE, FLOAT, DOUBLE, TEXT, ENUM, DATE, TIME, ZONED, BOOLEAN)
 
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         declared = {name: "boolean" for name, kind in table.types.items() if kind is BOOLEAN}
         declared |= {name: "date" for name, kind in table.types.items() if kind is DATE}
         frame = pd.DataFrame({name: self.series(table.column(name), kind) for name, kind in table.types.items()})
@@ -301,7 +301,7 @@ class Pandas(Source):
             return times.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin") if kind is ZONED else times
         return pd.Series(cells, dtype="category" if kind is ENUM else "object")
 
-    def kind(self, kind, cells):  # noqa: ARG002
+    def kind(self, kind, cells):
         return kind.kind, None
 
     def value(self, kind, value):
@@ -325,17 +325,17 @@ class PandasNullable(Pandas):
             return pd.Series(cells, dtype="boolean" if kind is BOOLEAN else "str")
         return super().series(cells, kind)
 
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         frame = pd.DataFrame({name: self.series(table.column(name), kind) for name, kind in table.types.items()})
         return open_duckdb(frame, unit)
 
-    def kind(self, kind, cells):  # noqa: ARG002
+    def kind(self, kind, cells):
         return Kind.TEXT if kind is DATE else kind.kind, None
 
     def value(self, kind, value):
         return value.isoformat() if kind is DATE else super().value(kind, value)
 
-    def unit(self, kind, value, cells):  # noqa: ARG002
+    def unit(self, kind, value, cells):
         return None if is_missing(value) else value
 
 
@@ -344,10 +344,10 @@ class PandasArrow(Pandas):
 
     types = ARROW
 
-    def opened(self, table, folder, unit):  # noqa: ARG002
+    def opened(self, table, folder, unit):
         return open_duckdb(to_arrow(table).to_pandas(types_mapper=pd.ArrowDtype), unit)
 
-    def unit(self, kind, value, cells):  # noqa: ARG002
+    def unit(self, kind, value, cells):
         return None if is_missing(value) else value
 
 

@@ -120,7 +120,10 @@ TEXTS = {
 def test_sketches(name, engines):
     rows, _ = engines
     for buckets in (2, 3, 5, 2**40):
-        numbers = [int(hashlib.md5(f"key{text}".encode()).hexdigest()[:15], 16) for text in TEXTS[name]]  # noqa: S324
+        numbers = [
+            int(hashlib.md5(f"key{text}".encode(), usedforsecurity=False).hexdigest()[:15], 16)
+            for text in TEXTS[name]
+        ]
         expected = len({number % buckets for number in numbers})
         assert rows.measure([Sketch(rows.schema[name], None, 1, buckets, "key")]) == [expected]
 
@@ -129,7 +132,10 @@ def test_a_sketch_keeps_the_smallest_of_a_unit(engines):
     _, people = engines
     price = people.schema["price"]
     ann, bob = ("1.50", "1.55"), ("-2.45",)
-    numbers = {text: int(hashlib.md5(f"k{text}".encode()).hexdigest()[:15], 16) for text in (*ann, *bob)}  # noqa: S324
+    numbers = {
+        text: int(hashlib.md5(f"k{text}".encode(), usedforsecurity=False).hexdigest()[:15], 16)
+        for text in (*ann, *bob)
+    }
     kept = {min(numbers[text] for text in ann), numbers[bob[0]]}
     for buckets in range(1, 12):
         expected = [

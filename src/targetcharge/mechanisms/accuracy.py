@@ -61,8 +61,9 @@ class Accuracy:
     def interval(self, outcome: object) -> Range | None:
         """Return where the true value lies; None for an end that is open."""
         gauge = self.gauge
-        number = type(outcome) is int or type(outcome) is float
-        found = self.span(gauge.steps(outcome) if number and gauge is not COUNTED else outcome)  # type: ignore[arg-type]
+        if gauge is not COUNTED and isinstance(outcome, int | float) and not isinstance(outcome, bool):
+            outcome = gauge.steps(outcome)
+        found = self.span(outcome)
         if found is None:
             return None
         low, high = found

@@ -45,7 +45,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**whole, **given)
 
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     return run
 
 
