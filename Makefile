@@ -6,12 +6,15 @@ WORKERS ?= 2
 EXTRAS := --extra cli --extra plot
 INSTALL := $(BIN)/pip install -q --disable-pip-version-check
 
-.PHONY: help demo test check bench docs lock clean
+.PHONY: help demo tools test check bench docs lock clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/demo ## Set up and run a ten-second session on generated data with every tool
+demo: .venv/demo ## Set up and ask 365 questions about a year of flights, with a budget for every aircraft
+	@$(BIN)/python examples/flights.py
+
+tools: .venv/demo ## Set up and run a ten-second session on generated data with every tool
 	@$(BIN)/python examples/every_tool.py
 
 test: .venv/dev ## Set up and run all tests
@@ -32,7 +35,7 @@ docs: .venv/dev ## Build the documentation into site/
 	@echo "open site/index.html"
 
 lock: .venv/dev ## Renew the lock files (needs uv on the path)
-	uv pip compile pyproject.toml $(EXTRAS) --group build --universal --generate-hashes --no-header -q -o requirements/demo.txt
+	uv pip compile pyproject.toml $(EXTRAS) --group demo --universal --generate-hashes --no-header -q -o requirements/demo.txt
 	uv pip compile pyproject.toml $(EXTRAS) --group dev --universal --generate-hashes --no-header -q -o requirements/dev.txt
 	uv pip compile --group peers --universal --generate-hashes --no-header -q -o requirements/peers.txt
 

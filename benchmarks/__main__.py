@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from benchmarks import accounting, randomness, sessions, tables
+from benchmarks import accounting, individual, randomness, sessions, tables
 
 console = Console(width=140)
-for table in (*accounting.tables(), *randomness.tables(), *sessions.tables(), *tables.tables()):
-    console.print(table)
+for part in (accounting, randomness, sessions, tables, individual):
+    for table in part.tables():
+        console.print(table)
 console.print(
     "Optimal composition pays for every question asked; the others for hits only, however many questions miss."
 )

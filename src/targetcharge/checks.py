@@ -149,9 +149,11 @@ def choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 def threshold(name: str, value: float) -> float:
     """Return a number that a count is compared with, as it was given: from -2^53 to 2^53."""
     expected = "a number between -2^53 and 2^53, as counts are"
-    if not abs(real(name, value, expected)) <= MAX_THRESHOLD:
+    number = real(name, value, expected)
+    if not abs(number) <= MAX_THRESHOLD:
         raise InvalidParameter(name, value, expected)
-    return value
+    given: object = value
+    return value if isinstance(given, numbers.Rational) else number
 
 
 def positive_integer(name: str, value: int) -> int:

@@ -180,7 +180,7 @@ OPENING = {
     "query_epsilon: NaN": {"query_epsilon": math.nan},
     "query_epsilon: text": {"query_epsilon": "x"},
     "query_epsilon: too large": {"query_epsilon": 11},
-    "charging: individual": {"charging": "individual"},
+    "charging: each": {"charging": "each"},
     "charging: a number": {"charging": 5},
     "ledger: a number": {"ledger": 5},
     "ledger: empty": {"ledger": ""},

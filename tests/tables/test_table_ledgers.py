@@ -191,18 +191,19 @@ def test_the_note_of_the_data_is_private_and_keyed(tmp_path):
         note = note_of(f"{path}.ledger.db")
         assert stat.S_IMODE(note.stat().st_mode) == 0o600
         notes.append(json.loads(note.read_text()))
-        assert sorted(notes[-1]) == ["fingerprint", "key", "version"]
+        assert sorted(notes[-1]) == ["columns", "gone", "key", "snapshots", "version"]
         assert len(bytes.fromhex(notes[-1]["key"])) == 32
     first, second = notes
     assert first["key"] != second["key"]
-    assert first["fingerprint"] != second["fingerprint"]
+    (known,), (other,) = first["snapshots"], second["snapshots"]
+    assert known["fingerprint"] != other["fingerprint"]
     whole = (tmp_path / "first" / "people.parquet").read_bytes()
     guesses = [
         hashlib.sha256(whole),
         hashlib.md5(whole, usedforsecurity=False),
         hmac.new(b"", whole, hashlib.sha256),
     ]
-    assert first["fingerprint"] not in [each.hexdigest() for each in guesses]
+    assert known["fingerprint"] not in [each.hexdigest() for each in guesses]
     assert not list(tmp_path.glob("*/*-private-*"))
 
 

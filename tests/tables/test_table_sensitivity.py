@@ -24,7 +24,7 @@ from targetcharge.queries.declared_keys import declared
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.tables import questions
 from targetcharge.tables.batteries import by_keys
-from targetcharge.tables.computing import algorithm_of, reading
+from targetcharge.tables.computing import algorithm_of
 from targetcharge.tables.numbers import number_of
 
 TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "160"))
@@ -180,9 +180,9 @@ def test_noise_is_drawn_for_the_sensitivity_of_the_measure(epsilon, tmp_path):
                     questions.Side(None, 5),
                 ]
             for question in asked:
-                algorithm = algorithm_of(question, number, epsilon, reading(number.measure))
+                algorithm = algorithm_of(question, number, epsilon, lambda steps: steps)
                 assert algorithm.accuracy.scale == rate.denominator / rate.numerator
                 assert algorithm.epsilon == epsilon
         for what, sensitivity in ((questions.units(), 1), (questions.total("n", -7, 5), 7)):
-            tests, _ = by_keys(what, "t", ["a", "b"], 5, epsilon, schema)
+            tests, _ = by_keys(questions.watch(what, "t", ["a", "b"], 5), epsilon, schema)
             assert tests.rate == rate_for(epsilon, sensitivity)

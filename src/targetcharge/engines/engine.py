@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targetcharge.engines.contributions import Contributions
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Count, Measure, Total
@@ -34,6 +35,52 @@ class Engine(ABC):
         """Return the value of a measure on the rows of each key, in one scan; 0 for a key without rows."""
 
     @abstractmethod
+    def units(self) -> int:
+        """Return how many units there are: their ids are the integers below it, given when first asked for.
+
+        Ids are in the order of the snapshot in which a unit first has a row, then of its value; of rows, in their
+        order. So an append changes no unit's id, and every process that opens the same data gives the same ids.
+        """
+
+    @abstractmethod
+    def digest_of_units(self, key: bytes, snapshot: int | None = None) -> str:
+        """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
+
+    @abstractmethod
+    def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
+        """Return who contributes to each measure and how much, on the first snapshots; in one scan if it can be.
+
+        What they contribute adds up to the measure.
+        """
+
+    @abstractmethod
+    def contributions_by(self, measure: Count | Total, keys: Keys, snapshot: int | None = None) -> Contributions:
+        """Return who contributes to a measure on the rows of each key, on the first snapshots; in one scan."""
+
+    @property
+    @abstractmethod
+    def snapshot(self) -> int:
+        """Return how many snapshots there are: 1, and one more for every append. Public."""
+
+    @property
+    @abstractmethod
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of each snapshot's files in the folder that was opened; none if it was no folder."""
+
+    @abstractmethod
+    def append(self, source: object) -> None:
+        """Add the rows of another source as the next snapshot. If that fails nothing has changed.
+
+        Raises:
+            InvalidParameter: if it does not have the same columns; it names one that differs.
+            EngineError: if it cannot be read.
+        """
+
+    @abstractmethod
+    def retract(self) -> None:
+        """Take back the last append."""
+
+    @abstractmethod
     def check_unchanged(self) -> None:
         """Refuse to go on if the table is not what it was when it was opened.
 
@@ -42,8 +89,8 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def fingerprint(self, key: bytes) -> str:
-        """Return a keyed hash of the table's contents: as secret as the data."""
+    def fingerprint(self, key: bytes, snapshot: int) -> str:
+        """Return a keyed hash of the contents of one snapshot, counted from 1: as secret as the data."""
 
     @abstractmethod
     def close(self) -> None:

@@ -41,6 +41,10 @@ class Answer:
         scale: of the noise (1/rate), in the outcome's own unit; 0 if there is no such figure.
         interval: where the true value lies: for at least 95% of all answers, published or not.
         prior: the earlier value that "unchanged" stands for.
+        question: what was asked of a table, as canonical JSON; empty elsewhere, and after the first answer of a
+            selection.
+        snapshot: of the table that it is about: 1 for what was opened, one more for everything that was appended;
+            0 where there is no table.
     """
 
     outcome: object
@@ -59,6 +63,8 @@ class Answer:
     scale: float = 0.0
     interval: Interval | None = None
     prior: float | None = None
+    question: str = ""
+    snapshot: int = 0
 
     @property
     def hits(self) -> tuple[bool, ...]:

@@ -130,8 +130,10 @@ class Sums:
 
 _KINDS: Final = {"spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
-_IF_ANY: Final = ("key", "scale", "interval", "prior")
+_IF_ANY: Final = ("key", "scale", "interval", "prior", "question", "snapshot")
 """Fields of an answer that are written only where they say something."""
+_NOTHING: Final[dict[str, object]] = {"scale": 0, "question": "", "snapshot": 0}
+"""What some of them say otherwise; None the others."""
 
 _PLAIN_BITS: Final = 1024
 """Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
@@ -191,7 +193,7 @@ def _plain_answer(answer: Answer) -> dict[str, object]:
     body = {name: getattr(answer, name) for name in _ANSWER_FIELDS}
     body["outcome"] = to_plain(answer.outcome)
     for name in _IF_ANY:
-        if body[name] is None or (name == "scale" and not body[name]):
+        if body[name] is None or (name in _NOTHING and body[name] == _NOTHING[name]):
             del body[name]
     if "key" in body:
         body["key"] = to_plain(body["key"])
@@ -293,6 +295,7 @@ class Pending:
         delta: the computation's δ, already spent.
         scale: of the noise.
         interval: what the outcome says of the true value.
+        snapshot: of the table that it was drawn from.
     """
 
     release: int
@@ -302,6 +305,7 @@ class Pending:
     delta: float
     scale: float = 0.0
     interval: Interval | None = field(default=None, repr=False)
+    snapshot: int = 0
 
     def text(self) -> str:
         """Return it as JSON, for the private table."""

@@ -14,6 +14,7 @@ from targetcharge.ledger.entries import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
@@ -43,6 +44,10 @@ class Most:
         """Multiply once: the same question is asked again and again."""
         object.__setattr__(self, "units", tuple(price.units * self.count for price in self.prices))
         object.__setattr__(self, "answers", max(self.answers, self.count + 1))
+
+
+Tail = tuple[int, "Sequence[Entry]"]
+"""The number of the last entry, and the entries after some earlier one."""
 
 
 class Settlement(NamedTuple):
@@ -121,6 +126,25 @@ class Ledger(ABC):
     @abstractmethod
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""
+
+    @abstractmethod
+    def since(self, number: int) -> Tail:
+        """Return the entries after a number, in order, and the number of the last of all."""
+
+    @abstractmethod
+    def hash_at(self, number: int) -> bytes | None:
+        """Return the hash of an entry (of the header, for 0); None if there is none, or the ledger keeps none."""
+
+    @abstractmethod
+    def alone(self) -> AbstractContextManager[object]:
+        """Return a context in which no other session on this ledger is: they wait.
+
+        What calls that broke, here or elsewhere, have yet to pay is charged on the way in: inside, only the caller
+        charges.
+
+        Raises:
+            NotAllowed: if this thread is in it already.
+        """
 
     @abstractmethod
     def close(self, patience: float | None = None) -> None:

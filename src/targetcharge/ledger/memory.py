@@ -6,6 +6,7 @@ It lives and dies with the process: a budget that must hold across restarts need
 from __future__ import annotations
 
 from collections import deque
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, final
 
 from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in
@@ -15,10 +16,12 @@ from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
+    from targetcharge.ledger.ledger import Tail
 
 
 @final
@@ -39,6 +42,7 @@ class MemoryLedger(Ledger):
         self._reserved: Most | None = None
         self._covered: Most | None = None  # checked since the last charge
         self._seq = 0
+        self._added = 0
 
     @property
     def meters(self) -> tuple[Meter, ...]:
@@ -80,6 +84,7 @@ class MemoryLedger(Ledger):
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
+        self._added += 1
         if (told := answers_in(entry)) and not told[-1].hit:
             return
         self._covered = None
@@ -105,6 +110,18 @@ class MemoryLedger(Ledger):
     def entries(self) -> Iterator[Entry]:
         """Yield the entries that are remembered."""
         return iter(list(self._entries))
+
+    def since(self, number: int) -> Tail:
+        """Return the entries after a number, of those that are remembered."""
+        return self._added, [self._entries[place] for place in range(number - self._added, 0)]
+
+    def hash_at(self, number: int) -> None:
+        """Return nothing: entries in memory are not chained."""
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Charge what an interrupted call left behind: there is only one session."""
+        self.forfeit("interrupted")
+        return nullcontext()
 
     def close(self, patience: float | None = None) -> None:  # noqa: ARG002 - there are no others
         """Charge what an interrupted call left behind."""

@@ -41,6 +41,7 @@ class Terms:
         capacities: the most units each meter may charge.
         typical: the units of one hit of the declared kind, on each meter.
         unit: whose privacy is protected, in words; empty if the session does not know.
+        charging: "shared", or "individual" if the capacity is each unit's own.
     """
 
     epsilon: float
@@ -54,6 +55,7 @@ class Terms:
     capacities: tuple[int, ...]
     typical: tuple[int, ...]
     unit: str = ""
+    charging: str = "shared"
 
     def plain(self) -> dict[str, object]:
         """Return them as plain data; numbers in hexadecimal, to the last bit."""
@@ -78,7 +80,7 @@ class Terms:
             )
             raise LedgerError(msg)
         try:
-            body = {"unit": "", **header}
+            body = {"unit": "", "charging": "shared", **header}
             body = {part.name: body[part.name] for part in fields(cls)}
             body |= {name: float.fromhex(body[name]) for name in _REALS}
             body |= {name: tuple(int(units) for units in body[name]) for name in ("capacities", "typical")}

@@ -71,6 +71,7 @@ class Algorithm:
         publish: what leaves of an outcome.
         accuracy: what an outcome says about the true value, if that can be told.
         prior: the earlier value that UNCHANGED stands for, if it publishes that.
+        question: what it answers, as canonical JSON, if it is about a table.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Algorithm:
     publish: Callable[..., object] = all_of_it
     accuracy: Accuracy | None = None
     prior: float | None = None
+    question: str = ""
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
@@ -26,10 +26,16 @@ from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.randomness import discrete_laplace_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.randomness import Entropy, Rate
+
+    Draws = Callable[[int, int], Iterable[int]]
+    """The noisy counts from one test up to another."""
+
+_BLOCK: Final = 256
+"""Draws of noise at a time, where not all tests are drawn at once."""
 
 
 @final
@@ -44,6 +50,8 @@ class Battery:
         counts: a function of the data: one integer for each test.
         rate: of the noise.
         gauge: how steps are shown.
+        later: a function of the data whose value gives the counts of the tests from one index up to another, each
+            when it is due; None if no count depends on what was published before it.
     """
 
     tests: tuple[Algorithm, ...]
@@ -52,10 +60,23 @@ class Battery:
     counts: Callable[[Any], Iterable[int]]
     rate: Rate
     gauge: Gauge = COUNTED
+    later: Callable[[Any], Callable[[int, int], Iterable[int]]] | None = None
 
     def __len__(self) -> int:
         """Return how many tests there are."""
         return len(self.tests)
+
+    def draws(self, data: object, entropy: Entropy) -> Draws:
+        """Return what gives the noisy counts from one test up to another, in order, each once."""
+        if self.later is None:
+            return _kept(self.draw(data, entropy))
+        counts, noise = self.later(data), _noise(entropy, self.rate)
+
+        def due(first: int, last: int) -> Iterator[int]:
+            for count in counts(first, last):
+                yield operator.index(count) + next(noise)
+
+        return due
 
     def draw(self, data: object, entropy: Entropy) -> list[int]:
         """Return all noisy counts: the data is touched here, once."""
@@ -135,6 +156,15 @@ def one_of(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> A
         default_target=NotPrior(None),
         accuracy=Accuracy.of(rate, above(least - 1)).through(gauge),
     )
+
+
+def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:
+    while True:
+        yield from discrete_laplace_array(entropy, rate, _BLOCK).tolist()
+
+
+def _kept(drawn: list[int]) -> Draws:
+    return lambda first, last: drawn[first:last]
 
 
 def _never_alone(*_: object) -> object:

@@ -1,4 +1,4 @@
-"""The tests of a battery on their way out: drawn once, published in runs that end with a hit."""
+"""The tests of a battery on their way out: drawn when they are due, published in runs that end with a hit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from targetcharge.ledger import Most
     from targetcharge.mechanisms import Battery
+    from targetcharge.mechanisms.battery import Draws
     from targetcharge.randomness import Entropy
     from targetcharge.sessions.questions import Question
 
@@ -29,7 +30,8 @@ class Tests:
         self._asked = asked
         self._received = received
         self._next = 0
-        self._drawn: list[int] | None = None
+        self._draws: Draws | None = None
+        self._snapshot = 0
         self.alike = all(each is asked[0] for each in asked)
 
     @property
@@ -44,18 +46,20 @@ class Tests:
 
     def up_to_a_hit(self, data: object, entropy: Entropy, number: Callable[[], int]) -> list[Answer]:
         """Return the next answers: misses, and one hit at the end if there is one among them."""
-        if self._drawn is None:
-            self._drawn = self._battery.draw(data, entropy)
+        if self._draws is None:
+            self._draws = self._battery.draws(data, entropy)
+            self._snapshot = self._asked[0].snapshot()
         battery, answers = self._battery, list[Answer]()
         asked, missed = None, None
-        for index in range(self._next, min(self._next + MOST_TOGETHER, len(battery))):
-            steps, key = self._drawn[index], battery.keys[index]
+        last = min(self._next + MOST_TOGETHER, len(battery))
+        for index, steps in enumerate(self._draws(self._next, last), self._next):
+            key = battery.keys[index]
             if asked is not self._asked[index] or missed is None:
                 asked = self._asked[index]
-                missed = asked.answer(None, (False,), 0, self._received)
+                missed = replace(asked.answer(None, (False,), 0, self._received), snapshot=self._snapshot)
             if steps >= battery.least[index]:
                 hit = asked.answer(battery.gauge.value(steps), (True,), number(), self._received)
-                answers.append(replace(hit, key=key))
+                answers.append(replace(hit, key=key, snapshot=self._snapshot))
                 break
             answers.append(_about(missed, number(), key))
         return answers
@@ -64,7 +68,7 @@ class Tests:
         """Remember that so many more tests are published."""
         self._next += count
         if not self.left:
-            self._drawn = None
+            self._draws = None
 
     def __repr__(self) -> str:
         """Return public facts only."""
@@ -89,4 +93,7 @@ def _about(missed: Answer, seq: int, key: object) -> Answer:
         key,
         missed.scale,
         missed.interval,
+        None,
+        missed.question,
+        missed.snapshot,
     )

@@ -32,8 +32,8 @@ class Contest(Protocol):
         """Return the answer that releases a candidate."""
         ...
 
-    def end(self, seq: int, received: float) -> Answer:
-        """Return the answer that says that no more candidates reach the floor."""
+    def end(self, seq: int, received: float, *, broken: bool) -> Answer:
+        """Return the answer that says that no more candidates reach the floor, or that the rule broke."""
         ...
 
 
@@ -64,9 +64,10 @@ class _Separate:
         """Return the candidate's answer."""
         return self._asked[index].answer(outcome, (True,), seq, received, candidate=index)
 
-    def end(self, seq: int, received: float) -> Answer:
+    def end(self, seq: int, received: float, *, broken: bool) -> Answer:
         """Return the end."""
-        return _end(self._asked[0], f"{len(self._asked)} candidates", seq, received)
+        ended = self._asked[0].answer(None, (False,), seq, received)
+        return _end(ended, f"{len(self._asked)} candidates", broken=broken)
 
 
 @final
@@ -91,13 +92,13 @@ class _Together:
         answer = self._asked[index].answer(outcome, (True,), seq, received, candidate=index)
         return replace(answer, key=self._battery.keys[index])
 
-    def end(self, seq: int, received: float) -> Answer:
+    def end(self, seq: int, received: float, *, broken: bool) -> Answer:
         """Return the end."""
         names = {test.name for test in self._battery.tests}
         name = names.pop() if len(names) == 1 else f"{len(self._asked)} candidates"
-        return _end(self._asked[0], name, seq, received)
+        return _end(self._asked[0].answer(None, (False,), seq, received), name, broken=broken)
 
 
-def _end(asked: Question, name: str, seq: int, received: float) -> Answer:
-    ended = asked.answer(None, (False,), seq, received)
-    return replace(ended, algorithm=name, target="select: no more reach the floor", interval=None)
+def _end(ended: Answer, name: str, *, broken: bool) -> Answer:
+    why = "its rule broke" if broken else "no more reach the floor"
+    return replace(ended, algorithm=name, target=f"select: {why}", interval=None)

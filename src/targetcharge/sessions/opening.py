@@ -36,6 +36,7 @@ class Declaration:
         alternatives: targets of which each has a meter of its own; none for one meter.
         computation_delta: the part of the budget's δ that is kept for the computations' own δ.
         unit: whose privacy is protected, in words.
+        individual: whether each unit has a meter of its own.
     """
 
     budget: Budget
@@ -45,6 +46,7 @@ class Declaration:
     alternatives: tuple[Target, ...]
     computation_delta: float
     unit: str = ""
+    individual: bool = False
 
     @classmethod
     def of(
@@ -56,6 +58,8 @@ class Declaration:
         alternatives: Sequence[Target] | None,
         computation_delta: float,
         unit: str = "",
+        *,
+        individual: bool = False,
     ) -> Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
@@ -72,7 +76,9 @@ class Declaration:
             )
         if not isinstance(unit, str):
             raise InvalidParameter("unit", unit, "a text that says whose privacy is protected")
-        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, unit)
+        if individual and rivals:
+            raise InvalidParameter("alternatives", alternatives, "left out where each unit has a meter of its own")
+        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, unit, individual)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:
         """Return the meters: one, or one for each alternative.
@@ -91,7 +97,14 @@ class Declaration:
     def _exact(self) -> tuple[Meter, ...]:
         kept, count = self.computation_delta, max(1, len(self.alternatives))
         return tuple(
-            Meter.exact(self.budget, self.query_epsilon, targets, computation_delta=kept, alternatives=count)
+            Meter.exact(
+                self.budget,
+                self.query_epsilon,
+                targets,
+                computation_delta=kept,
+                alternatives=count,
+                individual=self.individual,
+            )
             for targets in (self.alternatives or (self.targets,))
         )
 
@@ -99,7 +112,13 @@ class Declaration:
         kept, count = self.computation_delta, max(1, len(self.alternatives))
         return tuple(
             Meter.renyi(
-                self.budget, self.query_epsilon, target, computation_delta=kept, alternatives=count, order=order
+                self.budget,
+                self.query_epsilon,
+                target,
+                computation_delta=kept,
+                alternatives=count,
+                order=order,
+                individual=self.individual,
             )
             for target in (self.alternatives or self.targets[:1])
         )
@@ -118,6 +137,7 @@ class Declaration:
             capacities=tuple(meter.tariff.capacity for meter in meters),
             typical=tuple(meter.tariff.typical.units for meter in meters),
             unit=self.unit,
+            charging="individual" if self.individual else "shared",
         )
 
     def _kinds(self) -> tuple[str, ...]:
@@ -134,19 +154,14 @@ def open_ledger(
     """Return the ledger that a session was given, with its meters."""
     if keep is not None:
         keep = checks.hits(keep, "transcript")
-    if not _is_path(where):
-        address = isinstance(where, str) and "://" in where
-        given = where.partition("://")[0] + "://…" if isinstance(where, str) and address else where
-        raise InvalidParameter("ledger", given, f"{MEMORY!r} or the path of a file")
-    if where == MEMORY:
+    path = file_of(where)
+    if path is None:
         if restored is not None:
             raise InvalidParameter("restored", restored, "left out: a ledger in memory is never restored")
         return MemoryLedger(declared.meters(), keep)
     if keep is not None:
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
-    if Path(where).is_dir():
-        raise InvalidParameter("ledger", where, "the path of a file, and this is a folder")
-    ledger = SqliteLedger(Path(where), _head(restored))
+    ledger = SqliteLedger(path, _head(restored))
     try:
         made, meters = ledger.terms(), declared.meters()
         terms = declared.terms(meters)
@@ -159,6 +174,23 @@ def open_ledger(
         ledger.close()
         raise
     return ledger
+
+
+def file_of(where: str | PathLike[str]) -> Path | None:
+    """Return the path of a ledger; None if it is in memory.
+
+    Raises:
+        InvalidParameter: if it is neither.
+    """
+    if not _is_path(where):
+        address = isinstance(where, str) and "://" in where
+        given = where.partition("://")[0] + "://…" if isinstance(where, str) and address else where
+        raise InvalidParameter("ledger", given, f"{MEMORY!r} or the path of a file")
+    if where == MEMORY:
+        return None
+    if Path(where).is_dir():
+        raise InvalidParameter("ledger", where, "the path of a file, and this is a folder")
+    return Path(where)
 
 
 def _is_path(where: object) -> bool:

@@ -15,7 +15,7 @@ from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.sessions.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger import Pending
@@ -27,6 +27,11 @@ _MOST_DELTA: Final = math.nextafter(1.0, 0.0)
 
 _RELEASE: Final = NotPrior(prior=None)
 """What a release, a revision and a released candidate are priced as."""
+
+
+def no_snapshot() -> int:
+    """Return 0: plain data has no snapshots."""
+    return 0
 
 
 @final
@@ -41,6 +46,7 @@ class Question:
         text: the targets, in words.
         nothing: what a miss charges.
         says_yes: whether only "hit or not" is published.
+        snapshot: tells which snapshot of the data it is asked on; called when it is drawn.
     """
 
     algorithm: Algorithm
@@ -49,6 +55,7 @@ class Question:
     text: str
     nothing: tuple[int, ...]
     says_yes: bool = False
+    snapshot: Callable[[], int] = no_snapshot
 
     def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
         """Return what is published of an outcome, and which meters it hits.
@@ -105,6 +112,8 @@ class Question:
             scale=scale,
             interval=interval,
             prior=by.prior,
+            question=by.question,
+            snapshot=self.snapshot(),
         )
 
 
@@ -112,8 +121,14 @@ class Question:
 class Questions:
     """Makes the questions of one session. The last few are remembered: most are asked again and again."""
 
-    def __init__(self, alternatives: tuple[Target, ...], meters: tuple[Meter, ...]) -> None:
+    def __init__(
+        self,
+        alternatives: tuple[Target, ...],
+        meters: tuple[Meter, ...],
+        snapshot: Callable[[], int] = no_snapshot,
+    ) -> None:
         """Ask on these meters."""
+        self._snapshot = snapshot
         self._alternatives = tuple(canonical(target) for target in alternatives)
         self._meters = meters
         self._memory: dict[tuple[str, int, int], tuple[Question, Target | None]] = {}
@@ -197,7 +212,8 @@ class Questions:
         pairs = zip(targets, self._meters, strict=True)
         prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
         told = text or " or ".join(words(target) for target in targets)
-        return Question(algorithm, targets, Most(prices, 1, algorithm.delta), told, (0,) * len(prices))
+        most = Most(prices, 1, algorithm.delta)
+        return Question(algorithm, targets, most, told, (0,) * len(prices), snapshot=self._snapshot)
 
 
 def most_of_all(asked: Sequence[Question], count: int) -> Most:

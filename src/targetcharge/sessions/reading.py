@@ -33,8 +33,13 @@ class Reading:
         return self._find().hits
 
     @property
+    def individual(self) -> bool:
+        """Return whether each unit has a meter of its own."""
+        return self._find().individual
+
+    @property
     def hits_left(self) -> int:
-        """Return how many more hits of the declared kind are covered."""
+        """Return how many more hits of the declared kind are covered; in all, where each unit has a meter."""
         return self._find().hits_left
 
     @property
@@ -67,11 +72,19 @@ class Reading:
         facts = [
             ("budget", f"({budget.epsilon:g}, {budget.delta:g}), holds however it ends"),
             ("meter", meter.tariff.name),
-            ("hits", f"{meter.hits:,} used, {meter.hits_left:,} left"),
+            ("hits", _told(meter)),
         ]
         return markup.table([], facts)
 
     def __repr__(self) -> str:
         """Return how it stands; public."""
         meter = self._find()
+        if meter.individual:
+            return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} for each unit in all>"
         return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} left>"
+
+
+def _told(meter: Meter) -> str:
+    if meter.individual:
+        return f"{meter.hits:,} published; each unit takes part in {meter.hits_left:,} at most"
+    return f"{meter.hits:,} used, {meter.hits_left:,} left"

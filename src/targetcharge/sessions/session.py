@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, final
@@ -25,7 +26,7 @@ from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.battery import Tests
 from targetcharge.sessions.contest import contest
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
-from targetcharge.sessions.questions import Question, Questions
+from targetcharge.sessions.questions import Question, Questions, no_snapshot
 from targetcharge.sessions.reading import Reading
 from targetcharge.sessions.release import Release, condition
 from targetcharge.sessions.selection import STOP, check_selection, sweep
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Ledger
     from targetcharge.mechanisms import Algorithm
     from targetcharge.sessions.release import When
+    from targetcharge.sessions.roll import Roll
     from targetcharge.sessions.selection import Stop
 
 Result = TypeVar("Result")
@@ -72,6 +74,8 @@ class Session:
         transcript: int | None = None,
         restored: tuple[int, str] | None = None,
         unit: str = "",
+        snapshot: Callable[[], int] = no_snapshot,
+        roll: Roll | None = None,
     ) -> None:
         """Open a session.
 
@@ -90,14 +94,21 @@ class Session:
             transcript: with a ledger in memory, how many entries to remember; None for all.
             restored: the number and hash of the last published entry, to open a restored copy of a ledger.
             unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
+            snapshot: tells which snapshot of the data is asked; 0 if there are none.
+            roll: what keeps a meter for each unit, as a table with charging="individual" does; the algorithms
+                must then ask it who takes part.
         """
-        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit)
+        declared = Declaration.of(
+            *(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit),
+            individual=roll is not None,
+        )
         self._data = data
+        self._roll = roll
         self._entropy = SystemEntropy()
         self._turn = Turn()
         self._ledger = open_ledger(ledger, declared, transcript, restored)
         self._meters = self._ledger.meters
-        self._questions = Questions(declared.alternatives, self._meters)
+        self._questions = Questions(declared.alternatives, self._meters, snapshot)
         self._finalizer = weakref.finalize(self, _close, self._ledger, self._turn)
 
     def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer:
@@ -175,6 +186,14 @@ class Session:
             return self._publish(asked.most, asked.algorithm.name, compute)
 
     def _publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
+        """Publish what a call computes; alone with the ledger if who takes part depends on what is in it."""
+        if self._roll is None:
+            return self._published(most, name, compute)
+        with self._ledger.alone():
+            self._roll.read(self._ledger)
+            return self._published(most, name, compute)
+
+    def _published(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
         """The heart: reserve, touch the data, settle, publish. What is reserved stays spent unless it settles."""
         try:
             self._ledger.reserve(most)
@@ -210,9 +229,9 @@ class Session:
             answer = asked.answer(outcome, (hit,), seq, received, release=seq)
             if hit:
                 return Settlement((answer,)), answer
-            facts = algorithm.name, algorithm.epsilon, algorithm.delta, answer.scale, answer.interval
+            facts = (algorithm.name, algorithm.epsilon, algorithm.delta, answer.scale, answer.interval)
             silence = replace(answer, outcome=None, interval=None)
-            return Settlement((silence,), pending=Pending(seq, outcome, *facts)), silence
+            return Settlement((silence,), pending=Pending(seq, outcome, *facts, answer.snapshot)), silence
 
         received = time.time()
         with self._turn.wait():
@@ -233,7 +252,7 @@ class Session:
             hit = holds(kept.outcome)
             outcome, interval = (kept.outcome, kept.interval) if hit else (None, None)
             answer = asked.answer(outcome, (hit,), self._ledger.number(), received, release=seq)
-            answer = replace(answer, scale=kept.scale, interval=interval)
+            answer = replace(answer, scale=kept.scale, interval=interval, snapshot=kept.snapshot)
             return Settlement((answer,), closes=seq if hit else None), answer
 
         received = time.time()
@@ -289,12 +308,17 @@ class Session:
             outcomes = asked.draw(self._data, self._entropy)
 
             def release(index: int) -> Answer:
-                return asked.answer(index, outcomes[index], self._ledger.number(), received)
+                answer = asked.answer(index, outcomes[index], self._ledger.number(), received)
+                told.append(answer.question)
+                return replace(answer, question="") if len(told) > 1 else answer
 
+            told: list[str] = []
             released, problem = sweep(outcomes, most, threshold, stop, release)
             if len(released) == most:
                 return Settlement(released), (released, problem)
-            return Settlement([*released, asked.end(self._ledger.number(), received)]), (released, problem)
+            end = asked.end(self._ledger.number(), received, broken=bool(problem))
+            end = replace(end, question="") if released else end
+            return Settlement([*released, end]), (released, problem)
 
         received = time.time()
         with self._turn.wait():
@@ -327,6 +351,21 @@ class Session:
         """Return all that was published on this session's ledger, in order."""
         self._turn.check()
         return Transcript(self._ledger)
+
+    def with_roll(self, act: Callable[[], object]) -> None:
+        """Let the roll read the ledger, and do something with it; other calls wait."""
+        with self.alone():
+            if self._roll is not None:
+                self._roll.read(self._ledger)
+            act()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other calls waiting, of this session and of all others on its ledger."""
+        with self._turn.wait():
+            self._turn.begin()
+            with self._ledger.alone():
+                yield
 
     def close(self) -> None:
         """Let go of what is reserved and not used, and close the ledger. A crash spends it."""

@@ -2,76 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms import batch, battery
 from targetcharge.queries.declared_keys import declared
 from targetcharge.queries.measures import Sketch
+from targetcharge.sessions.selection import check_selection
 from targetcharge.tables.computing import check_grid, number_asked, steps_of
 from targetcharge.tables.keys import published
 from targetcharge.tables.numbers import number_of
-from targetcharge.tables.questions import Above, Units
+from targetcharge.tables.questions import Above, Top, Units, Watch
+from targetcharge.tables.readers import Inquiry, OfAll
+from targetcharge.tables.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from targetcharge.mechanisms import Battery
     from targetcharge.queries.columns import Column
-    from targetcharge.tables.questions import Question, What
+    from targetcharge.tables.questions import Question
+    from targetcharge.tables.readers import Numbers, Reader
 
 _LOWEST: Final = -(2.0**53)
 """A threshold that every score reaches, where a selection has none."""
 
+_OF_ALL: Final = OfAll()
+
 
 def by_keys(
-    what: What,
-    by: str | Sequence[str],
-    keys: object,
-    threshold: float | None,
-    epsilon: float,
-    schema: Mapping[str, Column],
+    question: Watch | Top, epsilon: float, schema: Mapping[str, Column], reader: Reader = _OF_ALL
 ) -> tuple[Battery, tuple[str, ...]]:
     """Return the tests of every declared key, and the names of the keys' columns.
 
     Args:
-        what: the number that is tested.
-        by: one or two columns.
-        keys: their declared values.
-        threshold: the least noisy number that is published; None for candidates of a selection.
+        question: a watch; or a selection, whose candidates have no threshold of their own.
         epsilon: of one test.
         schema: the columns there are.
+        reader: how numbers are read.
     """
-    number = number_of(what, schema, threshold)
+    threshold = question.threshold if isinstance(question, Watch) else None
+    number = number_of(question.what, schema, threshold)
     check_grid(number, epsilon)
-    measure = number.measure
-    if isinstance(measure, Sketch):
+    if isinstance(number.measure, Sketch):
         msg = "distinct values are not counted key by key: ask `distinct_above` for each key"
         raise NotAllowed(msg)
     if threshold is not None:
         steps_of(number, "threshold", threshold)
-    groups = declared(by, keys, schema)
-    names = tuple(column.name for column in groups.columns)
+    groups = declared(question.by, question.keys, schema)
+    keys, names = published(groups), tuple(column.name for column in groups.columns)
+    if isinstance(question, Top):
+        question = replace(question, k=check_selection(keys, question.k, None, question.threshold))
+    record = Record.of(question, number, groups, keys if reader.individual and threshold is None else ())
+    numbers = reader.by(Inquiry(number, record, epsilon), groups)
     limit = "" if threshold is None else f" >= {threshold!r}"
     tests = battery(
-        lambda engine: engine.measure_by(measure, groups),
-        published(groups),
+        numbers.counts,
+        keys,
         _LOWEST if threshold is None else threshold,
         epsilon,
-        sensitivity=measure.sensitivity,
+        sensitivity=number.measure.sensitivity,
         gauge=number.gauge,
         name=f"{number.text} by {', '.join(names)}{limit}",
     )
-    return tests, names
+    return _recorded(tests, [record], numbers), names
 
 
-def together(asked: Sequence[Above], epsilon: float, schema: Mapping[str, Column]) -> Battery:
+def together(
+    asked: Sequence[Above], epsilon: float, schema: Mapping[str, Column], reader: Reader = _OF_ALL
+) -> Battery:
     """Return tests of different counts that are computed together."""
     numbers = [number_asked(each, schema) for each in asked]
-    measures = [number.measure for number in numbers]
+    for each, number in zip(asked, numbers, strict=True):
+        steps_of(number, "threshold", each.threshold)
+    records = [Record.of(each, number) for each, number in zip(asked, numbers, strict=True)]
+    pairs = zip(numbers, records, strict=True)
+    read = reader.together([Inquiry(number, record, epsilon) for number, record in pairs])
     limits = [each.threshold for each in asked]
     names = [f"{number.text} >= {limit!r}" for number, limit in zip(numbers, limits, strict=True)]
-    return batch(lambda engine: engine.measure(measures), names, limits, epsilon)
+    return _recorded(batch(read.counts, names, limits, epsilon), records, read)
+
+
+def _recorded(tests: Battery, records: Sequence[Record], numbers: Numbers) -> Battery:
+    """Return a battery whose answers tell what was asked: one record for all of them, or one for each."""
+    if len(records) < len(tests):
+        known = (replace(tests.tests[0], question=records[0].text()),) * len(tests)
+    else:
+        pairs = zip(tests.tests, records, strict=True)
+        known = tuple(replace(test, question=record.text()) for test, record in pairs)
+    return replace(tests, tests=known, later=numbers.later)
 
 
 def runs(asked: Sequence[Question]) -> Iterator[list[Above] | Question]:

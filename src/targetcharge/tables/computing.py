@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
@@ -20,7 +19,7 @@ from targetcharge.mechanisms import (
     side_of_threshold,
 )
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
-from targetcharge.queries.measures import Sketch, Total
+from targetcharge.queries.measures import Total
 from targetcharge.sessions import Release
 from targetcharge.tables.numbers import Number, number_of
 from targetcharge.tables.questions import Above, Between, Side, Value
@@ -31,11 +30,8 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Engine
     from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Column
-    from targetcharge.queries.measures import Measure
     from targetcharge.randomness import Entropy
-
-    Read = Callable[[Any], int]
-    """From the data to the number, in steps: reads an engine, or takes a hypothetical number as it is."""
+    from targetcharge.tables.readers import Read
 
 Single = Above | Value | Between | Side
 """Questions with one answer."""
@@ -44,17 +40,6 @@ Single = Above | Value | Between | Side
 def number_asked(question: Single, schema: Mapping[str, Column]) -> Number:
     """Return the number that a question is about."""
     return number_of(question.what, schema, question.threshold if isinstance(question, Above) else None)
-
-
-def reading(measure: Measure) -> Read:
-    """Return how an engine tells a measure; a sketch gets a fresh key each time."""
-
-    def read(engine: Engine) -> int:
-        if isinstance(measure, Sketch):
-            return engine.measure([replace(measure, key=secrets.token_hex(8))])[0]
-        return engine.measure([measure])[0]
-
-    return read
 
 
 def one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
@@ -87,6 +72,9 @@ def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -
         read: the number in the data.
     """
     check_grid(number, epsilon)
+    if isinstance(question, Above | Value) and question.prior is None and question.tolerance != 0:
+        expected = "left out, or given with the prior that it is about"
+        raise InvalidParameter("tolerance", question.tolerance, expected)
     sensitivity, text = number.measure.sensitivity, number.text
     match question:
         case Above():
@@ -104,7 +92,7 @@ def algorithm_of(question: Single, number: Number, epsilon: float, read: Read) -
                 return replace(inner, prior=prior)
             return noisy_count(read, epsilon, sensitivity=sensitivity, name=text)
         case Between():
-            low, high = steps_of(number, "low", question.low), _most(number, question)
+            low, high = band_in_steps(number, question)
             name = f"{text} between {question.low!r} and {question.high!r}"
             return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
         case Side():
@@ -163,6 +151,11 @@ def _unchanged(number: Number, prior: float, tolerance: float) -> tuple[Fraction
     if low > high:
         low = high = number.gauge.steps(prior)
     return Fraction(low + high, 2), Fraction(high - low, 2)
+
+
+def band_in_steps(number: Number, question: Between) -> tuple[int, int]:
+    """Return the ends of a band, in steps."""
+    return steps_of(number, "low", question.low), _most(number, question)
 
 
 def _most(number: Number, question: Between) -> int:

@@ -48,6 +48,7 @@ class Description:
         query_epsilon: of one computation.
         meter: "exact" or "renyi".
         columns: name and kind of each.
+        charging: "shared" or "individual".
     """
 
     unit: str
@@ -55,6 +56,7 @@ class Description:
     query_epsilon: float
     meter: str
     columns: tuple[tuple[str, str], ...]
+    charging: str = "shared"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -63,13 +65,15 @@ class Description:
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "query_epsilon": self.query_epsilon,
             "meter": self.meter,
+            "charging": self.charging,
             "columns": dict(self.columns),
         }
 
     def _facts(self) -> list[tuple[str, str]]:
+        whose = ", one for each unit" if self.charging == "individual" else ""
         return [
             ("unit", self.unit),
-            ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter"),
+            ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
         ]
 
@@ -98,4 +102,5 @@ class Description:
 def describe(schema: Mapping[str, Column], unit: str, query_epsilon: float, meter: Reading) -> Description:
     """Return what may be asked of a table."""
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
-    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns)
+    charging = "individual" if meter.individual else "shared"
+    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging)

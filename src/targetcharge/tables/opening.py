@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import ComputationFailed, EngineError, InvalidParameter, LedgerError, NotAllowed
 from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
-from targetcharge.sessions.opening import MEMORY
-from targetcharge.tables.snapshot import check_snapshot
+from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.opening import MEMORY, file_of
+from targetcharge.tables.access import Access
+from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual.checkpoints import Checkpoints
+from targetcharge.tables.readers import OfAll, OfThosePaying
+from targetcharge.tables.snapshots import Snapshots
 from targetcharge.tables.table import Table
 
 if TYPE_CHECKING:
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
+    from targetcharge.tables.readers import Reader
 
 
 class Row(Enum):
@@ -65,7 +71,9 @@ def open_table(
             alone. Rows without a unit are left out.
         budget: the (ε, δ) of everything that will ever be published, reopened or not.
         query_epsilon: the ε of one computation.
-        charging: "shared": one budget for all units.
+        charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
+            which an answer charges those who contributed; who has spent theirs takes no part any more, and the
+            questions never end.
         ledger: ":memory:", or a file that keeps the budget; left out for a file beside a file source, and memory
             for others.
         meter: "exact" buys the most hits; "renyi" also prices `between` and `side`, and other ε.
@@ -75,7 +83,8 @@ def open_table(
         types: what columns are: "integer", "number", "text", "date", "time" or "boolean". Those of a CSV file that
             are not named are text.
         memory: the most that DuckDB may use, such as "4GB", before it spills to a private temporary folder.
-        new_data: go on with the ledger's budget although the data has changed since it was last used.
+        new_data: go on with the ledger's budget although the data has changed since it was last used; with
+            charging="individual" it may have grown by further files, and nothing else.
         restored: the number and hash of the last published entry, to open a restored copy of a ledger.
 
     Raises:
@@ -87,14 +96,25 @@ def open_table(
 
     check_budget(budget)
     query_epsilon = checks.query_epsilon(query_epsilon)
-    checks.choice("charging", charging, ("shared",))
+    checks.choice("charging", charging, ("shared", "individual"))
     checks.flag("new_data", new_data)
     if not isinstance(unit, str | Row):
         raise InvalidParameter("unit", unit, "the name of a column, or tc.ROW for every row alone")
     where = ledger_place(source) if ledger is None else ledger
-    engine = open_duckdb(source, unit if isinstance(unit, str) else None, table=table, types=types, memory=memory)
+    beside = file_of(where)
+    individual = charging == "individual"
+    snapshots = Snapshots(beside, anew=new_data and not individual)
+    engine = open_duckdb(
+        source,
+        unit if isinstance(unit, str) else None,
+        table=table,
+        types=types,
+        memory=memory,
+        snapshots=snapshots.files if individual or not new_data else None,
+    )
     session: Session | None = None
     try:
+        roll = UnitRoll(engine) if individual else None
         named = f"units of {column_of(unit, engine.schema, 'unit').name}" if isinstance(unit, str) else "rows"
         session = Session(
             engine,
@@ -106,15 +126,34 @@ def open_table(
             alternatives=alternatives,
             restored=restored,
             unit=named,
+            snapshot=lambda: snapshots.number(engine),
+            roll=roll,
         )
-        if where != MEMORY:
-            check_snapshot(engine, Path(where), new_data=new_data)
-        return Table(engine, session, named, query_epsilon)
+        used = bool(session.transcript.last(1))
+        snapshots.check(engine, new_data=new_data, individual=individual, used=used)
+        reader: Reader = OfAll()
+        if roll is not None:
+            roll.begin(session.meter.tariff, None if beside is None else Checkpoints(beside, snapshots.key))
+            if not snapshots.ahead(engine):  # else what was appended must be appended first
+                _settle(session, roll)
+            reader = OfThosePaying(roll, engine.schema)
+        return Table(Access(engine, session, reader, snapshots, named, query_epsilon, roll))
     except BaseException:
         if session is not None:
             session.close()
         engine.close()
         raise
+
+
+def _settle(session: Session, roll: UnitRoll) -> None:
+    """Bring the counters of all units up to date; what may go wrong with the rows is told to their owner."""
+    done = attempt(lambda: session.with_roll(roll.settle), public=(NotAllowed, LedgerError))
+    if isinstance(done, Failure):
+        error = done.error()
+        if isinstance(error, ComputationFailed):
+            msg = "the units of this table cannot be counted: the engine failed"
+            raise EngineError(msg)
+        raise error
 
 
 def ledger_place(source: object) -> str | Path:

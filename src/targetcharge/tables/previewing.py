@@ -11,7 +11,6 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
 from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.outcomes import Side as Where
-from targetcharge.sessions.selection import check_selection
 from targetcharge.tables.batteries import by_keys
 from targetcharge.tables.computing import Single, algorithm_of, number_asked, prior_value
 from targetcharge.tables.questions import Above, Between, Question, Side, Top, Value, Watch
@@ -123,14 +122,15 @@ def preview(
     distances: Sequence[float] | None,
 ) -> Preview:
     """Return what a question would cost and how well it would work."""
-    keys, most, single = 1, 1, question
+    keys, most, single, name = 1, 1, question, ""
     if isinstance(question, Watch):
-        tests, _ = by_keys(question.what, question.by, question.keys, question.threshold, epsilon, schema)
+        tests, _ = by_keys(question, epsilon, schema)
         keys, most, single = len(tests), len(tests), Above(question.what, question.threshold)
+        name = tests.tests[0].name
     elif isinstance(question, Top):
-        tests, _ = by_keys(question.what, question.by, question.keys, None, epsilon, schema)
-        most = check_selection(tests.keys, question.k, None, question.threshold)
-        keys, single = len(tests), Value(question.what)
+        tests, _ = by_keys(question, epsilon, schema)
+        keys, most, single = len(tests), int(question.k), Value(question.what)
+        name = f"{tests.tests[0].name}, the {most} largest"
     if not isinstance(single, Single):
         raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
     number = number_asked(single, schema)
@@ -145,9 +145,10 @@ def preview(
         away = _distances(distances, shown.scale)
         chances = tuple(_chance(single, algorithm, number, threshold, each, epsilon) for each in away)
     elif distances is not None:
-        raise InvalidParameter("distances", distances, "left out: this question has no threshold")
+        chances_of = "its chances depend on the other keys" if isinstance(question, Top) else "it has no threshold"
+        raise InvalidParameter("distances", distances, f"left out for this question: {chances_of}")
     return Preview(
-        question=_words(question, algorithm.name),
+        question=name or _words(single, algorithm.name),
         epsilon=epsilon,
         price=meter.quote(target, epsilon).value,
         keys=keys,
@@ -170,10 +171,11 @@ def _itself(steps: int) -> int:
     return steps
 
 
-def _words(question: Question, name: str) -> str:
-    if isinstance(question, Watch | Top):
-        by = question.by if isinstance(question.by, str) else ", ".join(question.by)
-        return f"{name} by {by}" + (f", the {question.k} largest" if isinstance(question, Top) else "")
+def _words(question: Single, name: str) -> str:
+    """Return the transcript's words, and what counts as unchanged."""
+    if isinstance(question, Above | Value) and (prior := prior_value(question.prior)) is not None:
+        near = f" or within {question.tolerance:g} of it" if question.tolerance else ""
+        return f"{name}, unless it is still {markup.number(prior)}{near}"
     return name
 
 
@@ -220,7 +222,7 @@ def _chance(
         return Chance(distance, hit, miss=1 - hit) if inside else Chance(distance, hit, false_alarm=hit)
     free = algorithm.default_target.prior if isinstance(algorithm.default_target, NotPrior) else None
     missed = probability(steps, free)
-    hit = max(0.0, 1 - missed)
+    hit = oracle.rest(steps) if missed > 1 / 2 else 1 - missed  # small chances without the cancellation
     if not isinstance(question, Above) or prior_value(question.prior) is not None:
         return Chance(distance, hit)
     return Chance(distance, hit, false_alarm=hit) if distance < 0 else Chance(distance, hit, miss=missed)

@@ -11,33 +11,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge import checks
-from targetcharge.accounting.targets import NotPrior
-from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
-from targetcharge.mechanisms import Battery
-from targetcharge.mechanisms.gauge import gauged
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.tables import questions
 from targetcharge.tables.answers import Answers
-from targetcharge.tables.batteries import by_keys, runs, together
-from targetcharge.tables.computing import Single, algorithm_of, number_asked, reading
+from targetcharge.tables.asking import Asking, Stopped
 from targetcharge.tables.describing import Description, describe
 from targetcharge.tables.previewing import Preview, preview
-from targetcharge.tables.questions import Above, Question, Top, Value, Watch, what_of
+from targetcharge.tables.questions import Question, Top, Value, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Answer
-    from targetcharge.mechanisms import Algorithm
-    from targetcharge.sessions import Release, Session
+    from targetcharge.mechanisms import Battery
+    from targetcharge.sessions import Release
     from targetcharge.sessions.reading import Reading
     from targetcharge.sessions.release import When
     from targetcharge.sessions.selection import Stop
     from targetcharge.sessions.transcript import Transcript
+    from targetcharge.tables.access import Access
     from targetcharge.tables.questions import Asked
 
 
@@ -49,12 +44,12 @@ class Table:
     `tc.questions.distinct` ask about other numbers than how many units there are.
     """
 
-    def __init__(self, engine: Engine, session: Session, unit: str, epsilon: float) -> None:
-        """Ask an engine through a session that was opened over it."""
-        self._engine = engine
-        self._session = session
-        self._unit = unit
-        self._epsilon = epsilon
+    def __init__(self, access: Access) -> None:
+        """Ask with what was opened."""
+        self._access = access
+        self._engine = access.engine
+        self._session = access.session
+        self._asking = Asking(access)
 
     def above(
         self,
@@ -75,24 +70,24 @@ class Table:
             tolerance: how far from the prior is unchanged.
             epsilon: of this computation, if not the query ε of the table.
         """
-        return self._ask(questions.above(where, threshold, prior, tolerance), epsilon)
+        return self._asking.one(questions.above(where, threshold, prior, tolerance), epsilon)
 
     def count(
         self, where: Asked = None, prior: object = None, tolerance: float = 0, *, epsilon: float | None = None
     ) -> Answer:
         """Publish the noisy number and pay for it; with a prior, only if it has changed beyond the tolerance."""
-        return self._ask(questions.value(where, prior, tolerance), epsilon)
+        return self._asking.one(questions.value(where, prior, tolerance), epsilon)
 
     def between(self, where: Asked, low: float, high: float, *, epsilon: float | None = None) -> Answer:
         """Publish whether the noisy number is below, between or above two thresholds; pay for between."""
-        return self._ask(questions.between(where, low, high), epsilon)
+        return self._asking.one(questions.between(where, low, high), epsilon)
 
     def side(self, where: Asked, threshold: float, *, epsilon: float | None = None) -> Answer:
         """Publish on which side of a threshold the number is, for free; pay where it is too close to call.
 
         That outcome is tc.BOUNDARY. It needs a table opened with meter="renyi".
         """
-        return self._ask(questions.side(where, threshold), epsilon)
+        return self._asking.one(questions.side(where, threshold), epsilon)
 
     def sum_above(
         self,
@@ -118,7 +113,7 @@ class Table:
         """
         if threshold is None:
             raise InvalidParameter("threshold", threshold, "a number: the least noisy sum that is published")
-        return self._ask(
+        return self._asking.one(
             questions.above(questions.total(column, lower, upper, where, grid=grid), threshold), epsilon
         )
 
@@ -132,7 +127,9 @@ class Table:
         epsilon: float | None = None,
     ) -> Answer:
         """Publish about how many distinct values a column has, if that is at least the threshold; pay for that."""
-        return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
+        return self._asking.one(
+            questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon
+        )
 
     def ask(self, question: Question) -> Answer | Answers | list[Answer]:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
@@ -142,7 +139,7 @@ class Table:
             case Top(what, by, keys, k, threshold):
                 return self.top(by, keys, k, what, threshold=threshold)
             case _:
-                return self._ask(question)
+                return self._asking.one(question)
 
     def ask_many(self, asked: Sequence[Question]) -> Answers:
         """Ask questions with one answer each, in their order; those about counts share scans.
@@ -152,58 +149,7 @@ class Table:
         Raises:
             BudgetSpent: if not even the first is covered.
         """
-        if not isinstance(asked, list | tuple) or not asked:
-            raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
-        answers: list[Answer] = []
-        for each in [self._prepared(run) for run in (runs(asked) if len(self.meters) == 1 else asked)]:
-            try:
-                answers.extend(self._all(each) if isinstance(each, Battery) else [self._put(each)])
-            except _Stopped as stop:
-                answers += stop.answers
-                spent = stop.spent
-            except BudgetSpent as error:
-                spent = error
-            else:
-                continue
-            if not answers:
-                raise spent
-            return Answers(answers, ("question",), asked[len(answers) :], str(spent))
-        return Answers(answers, ("question",))
-
-    def _prepared(self, run: list[Above] | Question) -> Battery | Algorithm:
-        """Return what answers some questions; refuse what cannot be asked, before any of a batch is."""
-        if isinstance(run, list):
-            return together(run, self._epsilon, self._engine.schema)
-        algorithm = self._algorithm(run, None)
-        if algorithm.default_target is not None and len(self.meters) == 1:
-            self.meter.quote(algorithm.default_target, algorithm.epsilon)
-        return algorithm
-
-    def _all(self, tests: Battery) -> list[Answer]:
-        """Return all answers of a battery; those before the budget was spent travel with that news."""
-        self._engine.check_unchanged()
-        answers: list[Answer] = []
-        try:
-            answers.extend(self._session.ask_each(tests))
-        except BudgetSpent as error:
-            raise _Stopped(answers, error) from None
-        return answers
-
-    def _ask(self, question: Question, epsilon: float | None = None) -> Answer:
-        return self._put(self._algorithm(question, epsilon))
-
-    def _put(self, algorithm: Algorithm) -> Answer:
-        self._engine.check_unchanged()
-        return self._session.ask(algorithm)
-
-    def _algorithm(self, question: Question, epsilon: float | None) -> Algorithm:
-        if not isinstance(question, Single):
-            raise InvalidParameter("question", question, "made by tc.questions, with one answer")
-        number = number_asked(question, self._engine.schema)
-        algorithm = algorithm_of(question, number, self._query(epsilon), reading(number.measure))
-        if algorithm.default_target is None:
-            algorithm = replace(algorithm, default_target=NotPrior(None))
-        return gauged(algorithm, number.gauge)
+        return self._asking.many(asked)
 
     def watch(
         self,
@@ -228,10 +174,10 @@ class Table:
         Raises:
             BudgetSpent: if not even the first is covered.
         """
-        tests, names = self._tests(where, by, keys, checks.threshold("threshold", threshold), epsilon)
+        tests, names = self._watched(where, by, keys, threshold, epsilon)
         try:
-            return Answers(self._all(tests), names)
-        except _Stopped as stop:
+            return Answers(self._asking.all(tests), names)
+        except Stopped as stop:
             if not stop.answers:
                 raise stop.spent from None
             return Answers(stop.answers, names, tests.keys[len(stop.answers) :], str(stop.spent))
@@ -250,12 +196,8 @@ class Table:
         Raises:
             BudgetSpent: at the first answer that is not covered.
         """
-        tests, _ = self._tests(where, by, keys, checks.threshold("threshold", threshold), epsilon)
-        return self._each(tests)
-
-    def _each(self, tests: Battery) -> Iterator[Answer]:
-        self._engine.check_unchanged()
-        yield from self._session.ask_each(tests)
+        tests, _ = self._watched(where, by, keys, threshold, epsilon)
+        return self._asking.each(tests)
 
     def top(
         self,
@@ -281,22 +223,16 @@ class Table:
         """
         if threshold is not None:
             checks.threshold("threshold", threshold)
-        tests, _ = self._tests(where, by, keys, None, epsilon)
+        asked = questions.top(where, by, keys, k, threshold)
+        tests, _ = self._asking.tests(asked, epsilon)
         self._engine.check_unchanged()
         return self._session.select(tests, k, stop, threshold)
 
-    def _tests(
-        self,
-        where: Asked,
-        by: str | Sequence[str],
-        keys: object,
-        threshold: float | None,
-        epsilon: float | None,
+    def _watched(
+        self, where: Asked, by: str | Sequence[str], keys: object, threshold: float, epsilon: float | None
     ) -> tuple[Battery, tuple[str, ...]]:
-        return by_keys(what_of(where), by, keys, threshold, self._query(epsilon), self._engine.schema)
-
-    def _query(self, epsilon: float | None) -> float:
-        return self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
+        asked = questions.watch(where, by, keys, checks.threshold("threshold", threshold))
+        return self._asking.tests(asked, epsilon)
 
     def release(self, what: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
@@ -311,7 +247,7 @@ class Table:
                 "what", what, "a question without a prior: its condition says what is published"
             )
         question = what if isinstance(what, Value) else questions.value(what)
-        algorithm = self._algorithm(question, epsilon)
+        algorithm = self._asking.algorithm(question, epsilon)
         self._engine.check_unchanged()
         return self._session.release(algorithm, when)
 
@@ -333,11 +269,11 @@ class Table:
                 noise.
             epsilon: of one computation, if not the query ε of the table.
         """
-        return preview(question, self._engine.schema, self._query(epsilon), self._session.meter, distances)
+        return preview(question, self._engine.schema, self._asking.query(epsilon), self._session.meter, distances)
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
-        return describe(self._engine.schema, self._unit, self._epsilon, self._session.meter)
+        return describe(self._engine.schema, self._access.unit, self._access.epsilon, self._session.meter)
 
     @property
     def meter(self) -> Reading:
@@ -354,10 +290,30 @@ class Table:
         """Return all that was published on this table's ledger, in order."""
         return self._session.transcript
 
+    def append(self, source: object) -> int:
+        """Add rows, such as those of a new day; return the number of the snapshot that answers now name.
+
+        Rows of a unit that was there before belong to it, and its meter carries on. After reopening, what was
+        appended must be appended again, in the same order, and is known by its contents.
+
+        Args:
+            source: files or a frame with the same columns, as `tc.open` takes them.
+
+        Raises:
+            InvalidParameter: if the columns are not those of the table; nothing was added.
+            EngineError: if it cannot be read; nothing was added.
+            NotAllowed: if other rows were appended as this snapshot before.
+        """
+        return self._access.append(source)
+
+    @property
+    def snapshot(self) -> int:
+        """Return the number of the snapshot that questions are asked on: 1, and one more for every append."""
+        return self._access.snapshots.number(self._engine)
+
     def close(self) -> None:
         """Let go of what is reserved and not used; close the ledger and the table."""
-        self._session.close()
-        self._engine.close()
+        self._access.close()
 
     def __enter__(self) -> Table:
         """Return the table; it is closed at the end of the block."""
@@ -370,16 +326,9 @@ class Table:
     def __repr__(self) -> str:
         """Return public facts only."""
         budget = self._session.meter.guarantee
-        return f"<table of {self._unit}, budget ({budget.epsilon:g}, {budget.delta:g})>"
+        return f"<table of {self._access.unit}, budget ({budget.epsilon:g}, {budget.delta:g})>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: two tables would spend one budget twice."""
         msg = "a table cannot be pickled or copied: open it again on the same ledger"
         raise NotAllowed(msg)
-
-
-class _Stopped(Exception):  # noqa: N818 - not an error: the budget's end, with what was answered before it
-    def __init__(self, answers: list[Answer], spent: BudgetSpent) -> None:
-        super().__init__()
-        self.answers = answers
-        self.spent = spent

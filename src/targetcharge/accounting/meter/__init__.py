@@ -1,6 +1,7 @@
-"""Meters: the running totals of sessions."""
+"""Meters: the running totals of sessions, and what each unit may be charged where each has its own."""
 
+from targetcharge.accounting.meter.allowance import Allowance, Prices
 from targetcharge.accounting.meter.meter import Meter, Odometer, Totals
 from targetcharge.accounting.meter.tariff import Price, Tariff
 
-__all__ = ["Meter", "Odometer", "Price", "Tariff", "Totals"]
+__all__ = ["Allowance", "Meter", "Odometer", "Price", "Prices", "Tariff", "Totals"]

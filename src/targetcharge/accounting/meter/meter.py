@@ -68,10 +68,19 @@ class Meter:
 
     What was charged depends on the data, so a guarantee computed from it would be false: `guarantee` is the
     whole budget's, `odometer()` the running figure that may be shown (docs/theory.md#odometer).
+
+    With a budget for every individual this meter counts what was published, which is public; the capacity is each
+    unit's own, and it refuses only what no unit could ever pay.
     """
 
     def __init__(
-        self, budget: Budget, tariff: Tariff, computation_delta: float = 0.0, alternatives: int = 1
+        self,
+        budget: Budget,
+        tariff: Tariff,
+        computation_delta: float = 0.0,
+        alternatives: int = 1,
+        *,
+        individual: bool = False,
     ) -> None:
         """Open a meter; use `Meter.exact` or `Meter.renyi`, which choose the tariff.
 
@@ -80,12 +89,14 @@ class Meter:
             tariff: made for the budget less `computation_delta`, and for this number of alternatives.
             computation_delta: the part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters, one a target, share the budget (docs/theory.md#several-targets).
+            individual: whether each unit has a meter of its own, with this capacity.
         """
         computation_delta = checks.delta(computation_delta, "computation_delta")
         self._budget = budget
         self._tariff = tariff
         self._hit_delta = budget.delta - _reserved(computation_delta)
         self._alternatives = alternatives
+        self._individual = individual
         self._reserve = grains_down(_reserved(computation_delta))
         self._totals = Totals()
 
@@ -98,6 +109,7 @@ class Meter:
         *,
         computation_delta: float = 0.0,
         alternatives: int = 1,
+        individual: bool = False,
     ) -> Meter:
         """Return a meter that counts hits of computations with at most this query ε, by exact accounting.
 
@@ -108,9 +120,11 @@ class Meter:
                 priors, releases with revisions and top-k selections.
             computation_delta: part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters share the budget: each has a share of δ.
+            individual: whether each unit has a meter of its own.
         """
         rest = _share(_less(budget, computation_delta), alternatives)
-        return cls(budget, exact_tariff(rest, query_epsilon, targets), computation_delta, alternatives)
+        tariff = exact_tariff(rest, query_epsilon, targets)
+        return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
     @classmethod
     def renyi(
@@ -122,6 +136,7 @@ class Meter:
         computation_delta: float = 0.0,
         alternatives: int = 1,
         order: float | None = None,
+        individual: bool = False,
     ) -> Meter:
         """Return a meter that adds up Rényi prices of any mix of computations.
 
@@ -135,10 +150,11 @@ class Meter:
             computation_delta: part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters share the budget: each has ln(alternatives) less, as with a share of δ.
             order: the order to price at, if it was chosen before.
+            individual: whether each unit has a meter of its own.
         """
         rest = _share(_less(budget, computation_delta), alternatives)
         tariff = renyi_tariff(rest, query_epsilon, target, order)
-        return cls(budget, tariff, computation_delta, alternatives)
+        return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
     @property
     def guarantee(self) -> Budget:
@@ -165,9 +181,15 @@ class Meter:
         self._totals = totals
 
     @property
+    def individual(self) -> bool:
+        """Return whether each unit has a meter of its own."""
+        return self._individual
+
+    @property
     def hits_left(self) -> int:
-        """Return how many more hits of the declared kind are covered."""
-        return max(0, self._tariff.capacity - self._totals.spent) // self._tariff.typical.units
+        """Return how many more hits of the declared kind are covered; in all, where each unit has a meter."""
+        spent = 0 if self._individual else self._totals.spent
+        return max(0, self._tariff.capacity - spent) // self._tariff.typical.units
 
     @property
     def delta_left(self) -> float:
@@ -209,15 +231,30 @@ class Meter:
     def _check_hits(self, price: Price, count: int, held: int = 0) -> None:
         if price.scale != self._tariff.typical.scale or price.units < 1:
             raise InvalidParameter("price", price, "one quoted by this meter or one just like it")
+        if self._individual:
+            self._check_each(price)
+            return
         left = self._tariff.capacity - self._totals.spent - held
         if price.units * checks.hits(count, "count") > left:
             asked, rest = price.value * count, price.value * (max(0, left) / price.units)
+            hits = (" hit" if asked == 1 else " hits") if self._tariff.name == "exact" else ""
             sentence = (
-                f"this could cost {asked:.4g} on the {self._tariff.name} meter and {rest:.4g} is left:"
+                f"this could cost {asked:.4g}{hits} on the {self._tariff.name} meter and {rest:.4g} is left:"
                 f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it. Ask for less,"
                 " or let the owner of the data decide on another budget"
             )
             raise BudgetSpent(sentence, asked=asked, left=rest)
+
+    def _check_each(self, price: Price) -> None:
+        """Refuse a hit that not even a fresh unit could pay: nobody would take part."""
+        if price.units > self._tariff.capacity:
+            most = price.value * (self._tariff.capacity / price.units)
+            sentence = (
+                f"a hit costs a unit {price.value:.4g} on the {self._tariff.name} meter and the budget"
+                f" ({self._budget.epsilon:g}, {self._budget.delta:g}) gives each unit {most:.4g} in all: nobody"
+                " could take part. Ask with a smaller epsilon"
+            )
+            raise BudgetSpent(sentence, asked=price.value, left=most)
 
     def check_delta(self, delta: float) -> None:
         """Refuse a computation's own δ that is not covered."""
@@ -232,9 +269,11 @@ class Meter:
     def odometer(self) -> Odometer:
         """Return the running figure: at a fixed order, ε = (Σκ + ln(k/δ))/(a-1) at δ + Σδ_i, by Ville.
 
-        k is the number of alternatives: each of their meters' figures holds, all at once.
+        k is the number of alternatives: each of their meters' figures holds, all at once. Where each unit has a
+        meter of its own it is charged at most what was published, and never more than its capacity.
         """
-        total = self._tariff.total(self._totals.spent)
+        spent = min(self._totals.spent, self._tariff.capacity) if self._individual else self._totals.spent
+        total = self._tariff.total(spent)
         epsilon = up((total - math.log(self._hit_delta / self._alternatives)) / (self._tariff.order - 1))
         delta = self._hit_delta + from_grains(self._totals.delta)
         return Odometer(epsilon, delta, self.hits, self.hits_left)

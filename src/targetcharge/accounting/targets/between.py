@@ -22,7 +22,7 @@ from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter
-from targetcharge.numerics.rounding import down
+from targetcharge.numerics.rounding import down, up
 from targetcharge.outcomes import Side
 from targetcharge.randomness.laplace import Rate
 
@@ -94,6 +94,15 @@ class Between(Target):
     def kappa(self, order: float, epsilon: float) -> float:
         """Return the (ε, q) price at the band's q; with sensitivity 1 attained at counts low-1 and low."""
         return prices.q_target(order, epsilon, _q(epsilon, self.width, self.sensitivity))
+
+    def part(self, epsilon: float, steps: int) -> tuple[float, float]:
+        """Return the (ε, q) of a unit that moves the count by so many steps, at most the sensitivity.
+
+        The noise is the one drawn for ε: its rate R makes the pair (steps·R)-indistinguishable, and the band's q
+        is (1 - e^{-wR})/(e^{steps·R} + 1) (docs/theory.md#q-values, row d). ε from above, q from below.
+        """
+        rate = _rate(epsilon, self.sensitivity)
+        return min(epsilon, up(rate * steps)), down(_q_at(rate, self.width, steps))
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
         """Return (ε, (1 - e^{-wε/Δ})/(e^ε + 1)), Δ the sensitivity."""

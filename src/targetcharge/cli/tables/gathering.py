@@ -56,14 +56,13 @@ def gather(batches: Iterable[Sequence[tc.Answer]], total: int, table: tc.Table, 
     answers: list[tc.Answer] = []
     error: TargetChargeError | None = None
     with _bar() as bar:
-        task = bar.add_task("scanning", total=total, hits=0, left=table.meter.hits_left)
+        task = bar.add_task("scanning", total=total, hits=0, left=_left(table))
         try:
             for batch in batches:
                 answers += batch
                 if not bar.disable:
                     hits = sum(answer.hit for answer in batch) + bar.tasks[task].fields["hits"]
-                    left = table.meter.hits_left
-                    bar.update(task, description="asking", completed=len(answers), hits=hits, left=left)
+                    bar.update(task, description="asking", completed=len(answers), hits=hits, left=_left(table))
                 if stop.wanted:
                     break
         except KeyboardInterrupt:
@@ -73,6 +72,10 @@ def gather(batches: Iterable[Sequence[tc.Answer]], total: int, table: tc.Table, 
         except TargetChargeError as found:
             error = found
     return Outcome(answers, error, interrupted=stop.wanted and error is None, hurried=stop.hurried)
+
+
+def _left(table: tc.Table) -> str:
+    return "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
 
 
 def together(answers: Iterable[tc.Answer]) -> Iterator[list[tc.Answer]]:
@@ -93,7 +96,7 @@ def _bar() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[hits]:,} hits, {task.fields[left]:,} hits left"),
+        TextColumn("{task.fields[hits]:,} hits{task.fields[left]}"),
         console=console,
         transient=True,
         disable=not console.is_terminal,

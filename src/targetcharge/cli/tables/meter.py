@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from targetcharge.cli.mistakes import Mistake
+from targetcharge.cli.place import ledger_of
 from targetcharge.cli.standing import facts, roomiest
 from targetcharge.cli.tables.showing import console, note
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.numerics.rounding import from_grains
-from targetcharge.tables.opening import ledger_place
 
 if TYPE_CHECKING:
     from targetcharge.ledger.sqlite import Inspection
 
-_SHOWN: Final = ("budget", "unit", "meter", "targets", "hits used", "hits left", "held back by open sessions")
-_SQLITE: Final = b"SQLite format 3\0"
+_HELD: Final = "held back by open sessions"
+_SHOWN: Final = ("budget", "unit", "meter", "targets", "charging", "hits used", "hits left", _HELD)
 
 
 def command(
@@ -30,7 +28,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show budget, unit, hits used and left, and what a further hit costs. The table itself is not opened."""
-    ledger = _ledger(file)
+    ledger = ledger_of(file)
     found = inspect(ledger)
     if as_json:
         typer.echo(json.dumps({**_plain(found), "ledger": str(ledger)}, indent=2))
@@ -49,27 +47,13 @@ def command(
         note(found.restored)
 
 
-def _ledger(file: str) -> Path:
-    """Return the ledger beside a table, or the file itself if that is one."""
-    path = Path(file)
-    if path.is_file():
-        with path.open("rb") as opened:
-            if opened.read(len(_SQLITE)) == _SQLITE:
-                return path
-    beside = Path(ledger_place(file))
-    if beside.exists():
-        return beside
-    if not path.exists():
-        raise Mistake(file, f"there is no such file, and no ledger {beside}")
-    raise Mistake(file, f"there is no ledger {beside}. If it is elsewhere, name it instead")
-
-
 def _plain(found: Inspection) -> dict[str, object]:
     """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
     terms, which = found.terms, roomiest(found)
     return {
         "unit": terms.unit,
         "meter": terms.meter,
+        "charging": terms.charging,
         "query_epsilon": terms.query_epsilon,
         "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
         "hits": found.state.sums.hits[which],

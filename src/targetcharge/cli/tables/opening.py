@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = "units of "
 _ROWS: Final = "rows"
-_OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact"}
+_OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact", "charging": "shared"}
 """What a new ledger is made for if nobody says otherwise."""
 
 _NEEDED: Final = {"unit": "--unit COLUMN (or --rows)", "epsilon": "--epsilon", "delta": "--delta"}
@@ -42,6 +42,7 @@ class Opening:
         budget: of everything that will ever be published.
         query_epsilon: of one computation.
         meter: "exact" or "renyi".
+        charging: "shared" or "individual".
         options: all the others.
     """
 
@@ -51,6 +52,7 @@ class Opening:
     budget: tc.Budget
     query_epsilon: float
     meter: str
+    charging: str
     options: TableOptions
 
     @classmethod
@@ -73,7 +75,8 @@ class Opening:
             problem = f"missing, since there is no ledger {ledger} yet that would know"
             raise Mistake(", ".join(missing), f"{problem}; tct plan shows what a budget buys")
         budget = tc.Budget(known["epsilon"], known["delta"])
-        return cls(source, ledger, known["unit"], budget, known["query_epsilon"], known["meter"], options)
+        rest = known["query_epsilon"], known["meter"], known["charging"]
+        return cls(source, ledger, known["unit"], budget, *rest, options)
 
     @property
     def first(self) -> bool:
@@ -90,6 +93,7 @@ class Opening:
             self.query_epsilon,
             ledger=MEMORY if trial else self.ledger,
             meter=self.meter,
+            charging=self.charging,
             table=options.table,
             types=types_of(options.types),
             memory=options.memory,
@@ -140,6 +144,7 @@ def _given(options: TableOptions) -> dict[str, Any]:
         "delta": options.delta,
         "query_epsilon": options.query_epsilon,
         "meter": None if options.meter is None else options.meter.value,
+        "charging": None if options.charging is None else options.charging.value,
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -154,4 +159,5 @@ def _of_ledger(ledger: str) -> dict[str, Any]:
         "delta": terms.delta,
         "query_epsilon": terms.query_epsilon,
         "meter": terms.meter,
+        "charging": terms.charging,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Final, final
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from targetcharge.cli.meters import MeterName  # noqa: TC001 - typer reads the annotations
 
 _NUMBER: Final = "What is counted"
-_TABLE: Final = "Table and budget (a ledger that exists knows unit, ε, δ, query ε and meter)"
+_TABLE: Final = "Table and budget (a ledger that exists knows unit, ε, δ, query ε, meter and charging)"
 _OUTPUT: Final = "Output"
 
 Source = Annotated[
@@ -19,6 +20,13 @@ Source = Annotated[
         metavar="TABLE", help="A Parquet, CSV or DuckDB file, a folder, or a pattern.", show_default=False
     ),
 ]
+
+
+class Charging(StrEnum):
+    """Whose budget a hit is charged to."""
+
+    SHARED = "shared"
+    INDIVIDUAL = "individual"
 
 
 @final
@@ -81,6 +89,14 @@ class TableOptions:
         MeterName | None,
         typer.Option(
             help="How hits add up: exact (of a new ledger) buys the most; renyi also prices --between and --near.",
+            show_default=False,
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    charging: Annotated[
+        Charging | None,
+        typer.Option(
+            help="One budget for all units (shared, of a new ledger), or one for each (individual).",
             show_default=False,
             rich_help_panel=_TABLE,
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.cli.tables.gathering import gather
 from targetcharge.cli.tables.opening import Opening, opened
-from targetcharge.cli.tables.report import Report, standing
+from targetcharge.cli.tables.results import Results, standing
 from targetcharge.cli.tables.showing import check_output, note, show, show_previews
 from targetcharge.cli.tables.stopping import stoppable
 from targetcharge.errors import InvalidParameter, TargetChargeError
@@ -32,7 +32,7 @@ class Prepared:
 
     Attributes:
         previews: what they would cost.
-        heads: what tells their answers apart: see `Report`.
+        heads: what tells their answers apart: see `Results`.
         labels: of each question a value for each head; none if it is not known before the answers.
         names: of the questions, if they have any.
         most: how many answers there will be at most.
@@ -64,9 +64,9 @@ def run(source: str, table: TableOptions, output: OutputOptions, prepare: Callab
         raise
 
 
-def _asked(opening: Opening, prepare: Callable[[tc.Table], Prepared], until_printed: ExitStack) -> Report:
+def _asked(opening: Opening, prepare: Callable[[tc.Table], Prepared], until_printed: ExitStack) -> Results:
     """Return what came of asking. From then on until all is printed, Ctrl-C waits."""
-    report: Report | None = None
+    results: Results | None = None
     first = opening.first
     try:
         with opened(opening, prepare) as (found, prepared):
@@ -77,9 +77,9 @@ def _asked(opening: Opening, prepare: Callable[[tc.Table], Prepared], until_prin
             outcome = gather(prepared.batches(), prepared.most, found, stop)
             unanswered = prepared.labels[len(outcome.answers) :]
             meter = standing(found, described)
-            report = Report(outcome, prepared.heads, unanswered, prepared.names, meter, opening.ledger)
+            results = Results(outcome, prepared.heads, unanswered, prepared.names, meter, opening.ledger)
     except TargetChargeError as error:
-        if report is None:
+        if results is None:
             raise
-        report = report.ended(error)  # it broke while closing: the answers are published all the same
-    return report
+        results = results.ended(error)  # it broke while closing: the answers are published all the same
+    return results

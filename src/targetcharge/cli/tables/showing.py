@@ -1,4 +1,4 @@
-"""Showing: reports and previews on the standard output; notes on the error stream."""
+"""Showing: results and previews on the standard output; notes on the error stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from targetcharge import markup
 from targetcharge.cli.exits import INTERRUPTED
 from targetcharge.cli.mistakes import Mistake
-from targetcharge.cli.tables.report import COLUMNS
+from targetcharge.cli.tables.results import COLUMNS
 from targetcharge.outcomes import BOUNDARY, UNCHANGED
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import targetcharge as tc
     from targetcharge.cli.tables.options import OutputOptions
-    from targetcharge.cli.tables.report import Report
+    from targetcharge.cli.tables.results import Results
     from targetcharge.tables.previewing import Preview
 
 _WIDE: Final = 100_000
@@ -56,7 +56,7 @@ def check_output(output: OutputOptions) -> None:
         raise Mistake("--preview", "not together with --csv: a preview is text, or JSON")
 
 
-def show(report: Report, output: OutputOptions) -> None:
+def show(results: Results, output: OutputOptions) -> None:
     """Print what was answered, and what was not; then end as the asking ended.
 
     Raises:
@@ -64,16 +64,16 @@ def show(report: Report, output: OutputOptions) -> None:
         typer.Exit: if Ctrl-C did.
     """
     if output.as_json:
-        typer.echo(json.dumps(report.plain(), indent=2))
+        typer.echo(json.dumps(results.plain(), indent=2))
     elif output.as_csv:
-        typer.echo(_csv(report), nl=False)
+        typer.echo(_csv(results), nl=False)
     else:
-        _show(report)
-    _end(report)
+        _show(results)
+    _end(results)
 
 
-def _end(report: Report) -> None:
-    outcome = report.outcome
+def _end(results: Results) -> None:
+    outcome = results.outcome
     if outcome.error is not None:
         raise outcome.error
     if outcome.interrupted:
@@ -81,16 +81,16 @@ def _end(report: Report) -> None:
         told = (
             f"tct: {outcome.stopped}: {_count(hits, 'hit')} of {_count(len(outcome.answers), 'answer')} published"
         )
-        more = f"; what was paid for and is not shown is in {report.ledger}" if outcome.hurried else ""
+        more = f"; what was paid for and is not shown is in {results.ledger}" if outcome.hurried else ""
         typer.echo(f"{told} and paid for{more}", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
-def _csv(report: Report) -> str:
+def _csv(results: Results) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*report.heads, *COLUMNS])
-    writer.writerows([_plain(cell) for cell in row] for row in report.rows())
+    writer.writerow([*results.heads, *COLUMNS])
+    writer.writerows([_plain(cell) for cell in row] for row in results.rows())
     return text.getvalue()
 
 
@@ -98,34 +98,34 @@ def _plain(cell: object) -> object:
     return str(cell).lower() if isinstance(cell, bool) else cell
 
 
-def _show(report: Report) -> None:
-    out, answers = console(), report.outcome.answers
-    if report.by_key:
-        _show_keys(out, report)
-    elif len(answers) == 1 and not report.unanswered and not report.names:
+def _show(results: Results) -> None:
+    out, answers = console(), results.outcome.answers
+    if results.by_key:
+        _show_keys(out, results)
+    elif len(answers) == 1 and not results.unanswered and not results.names:
         out.print(f"{answers[0].algorithm}: {_sentence(answers[0])}")
     elif answers:
-        rows = [[*map(str, report.label(index)), *_words(answer)] for index, answer in enumerate(answers)]
-        out.print(grid([*report.heads, "answer", "95% interval", "cost"], rows))
-    if report.unanswered:
-        out.print(f"not answered: {_listed([_shown(label) for label in report.unanswered])}")
-    if answers or report.unanswered or not report.outcome.stopped:
-        out.print(_closing(report))
+        rows = [[*map(str, results.label(index)), *_words(answer)] for index, answer in enumerate(answers)]
+        out.print(grid([*results.heads, "answer", "95% interval", "cost"], rows))
+    if results.unanswered:
+        out.print(f"not answered: {_listed([_shown(label) for label in results.unanswered])}")
+    if answers or results.unanswered or not results.outcome.stopped:
+        out.print(_closing(results))
 
 
-def _show_keys(out: Console, report: Report) -> None:
-    answers = report.outcome.answers
-    hits = [(report.label(index), answer) for index, answer in enumerate(answers) if answer.hit]
+def _show_keys(out: Console, results: Results) -> None:
+    answers = results.outcome.answers
+    hits = [(results.label(index), answer) for index, answer in enumerate(answers) if answer.hit]
     if answers:
         out.print(answers[0].algorithm)
     if hits:
         out.print(
             grid(
-                [*report.heads, "noisy value", "95% interval"],
+                [*results.heads, "noisy value", "95% interval"],
                 [[*map(str, label), *_words(answer)[:2]] for label, answer in hits],
             )
         )
-    elif answers or not report.outcome.stopped:
+    elif answers or not results.outcome.stopped:
         out.print("no key reached the threshold")
 
 
@@ -157,14 +157,16 @@ def outcome_in_words(answer: tc.Answer) -> str:
     return markup.number(answer.outcome)
 
 
-def _closing(report: Report) -> str:
-    standing: dict[str, Any] = report.standing
-    answers, budget = report.outcome.answers, standing["guarantee"]
+def _closing(results: Results) -> str:
+    standing: dict[str, Any] = results.standing
+    answers, budget = results.outcome.answers, standing["guarantee"]
     hits = sum(answer.hit for answer in answers)
     left = "" if standing["hits_left"] is None else f", {_count(standing['hits_left'], 'hit')} left"
+    if standing["charging"] == "individual":
+        left = f"; each unit takes part in {_count(standing['hits_left'], 'hit')} at most"
     return (
         f"{len(answers):,} answered, {_count(hits, 'hit')}{left}."
-        f" All that is ever published with {report.ledger} is"
+        f" All that is ever published with {results.ledger} is"
         f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {standing['unit']}."
     )
 

@@ -39,13 +39,15 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 class Cubes:
     """The cubes of one table. As secret as the data."""
 
-    def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]], relation: str) -> None:
+    def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]], relation: str, name: str = "cube") -> None:
         """Start with none.
 
         Args:
             rows: runs a query.
             relation: the table.
+            name: that the names of cubes begin with.
         """
+        self._name = name
         self._rows = rows
         self._relation = relation
         self._made: dict[tuple[str, ...], str] = {}
@@ -66,6 +68,11 @@ class Cubes:
             found += [int(value or 0) for value in self._rows(f"SELECT {sums} FROM {table}")[0]]
         return found
 
+    def forget(self) -> None:
+        """Drop all cubes."""
+        while self._made:
+            self._rows(f"DROP TABLE IF EXISTS {self._made.popitem()[1]}")
+
     def _find(self, used: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
         for names, table in self._made.items():
             if set(used) <= set(names):
@@ -85,8 +92,8 @@ class Cubes:
             oldest = next(iter(self._made))
             self._rows(f"DROP TABLE {self._made.pop(oldest)}")
         self._number += 1
-        table = f"cube_{self._number}"
+        table = f"{self._name}_{self._number}"
         grouped = f"SELECT {parts}, count(*) AS n FROM {self._relation} GROUP BY ALL"
-        self._rows(f"CREATE TEMP TABLE {table} AS {grouped}")
+        self._rows(f"CREATE OR REPLACE TEMP TABLE {table} AS {grouped}")
         self._made[used] = table
         return used, table

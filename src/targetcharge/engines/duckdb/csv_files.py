@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from glob import escape
 from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
 
-from targetcharge.engines.duckdb.quoting import RELATION, identifier, listed, text
+from targetcharge.engines.duckdb.describing import ITSELF, Units
+from targetcharge.engines.duckdb.quoting import identifier, listed, text, unused
 from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import duckdb
@@ -51,52 +52,71 @@ class Header:
 
 def copy_csv(
     connection: duckdb.DuckDBPyConnection,
-    files: Files,
+    table: str,
+    snapshots: Sequence[Files],
     declared: dict[str, str],
-    units: tuple[str, str] | None,
+    unit: str | None,
     folder: Path,
-) -> None:
+) -> tuple[list[str], Units | None, list[int]]:
     """Make the table.
 
     Args:
         connection: to make it in.
-        files: all with the same first line.
+        table: its name; its columns are c0, c1, …
+        snapshots: files, all with the same first line.
         declared: what columns are declared to be; text if they are not.
-        units: the unit's column, and the name under which its text is kept as it is written.
+        unit: the column that tells units apart, whose text is kept as it is written.
         folder: for copies with plain ends of lines; the caller removes it.
+
+    Returns:
+        The names of its columns; the one of our own that tells units apart; and the number of rows up to the end
+        of each snapshot.
     """
-    header = _header(files.paths[0])
-    for path in files.paths[1:]:
+    first, *others = [path for files in snapshots for path in files.paths]
+    header = _header(first)
+    for path in others:
         if _header(path) != header:
-            msg = f"{files.paths[0]} and {path} do not have the same columns: one table has one schema"
+            msg = f"{first} and {path} do not have the same columns: one table has one schema"
             raise EngineError(msg)
     unknown = [name for name in declared if name not in header.names]
     if unknown:
         raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}")
-    parts = []
+    parts, units = _columns(header, declared, unit)
+    columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
+    ends: list[int] = []
+    for files in snapshots:
+        paths = [_tamed(path, header.end, folder / f"{place}.csv") for place, path in enumerate(files.paths)]
+        into = f"INSERT INTO {table}" if ends else f"CREATE TABLE {table} AS"
+        connection.execute(f"{into} SELECT {columns} FROM {_reader(paths, header)}")
+        ends += connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0]
+        for path in paths:
+            if path.parent == folder:
+                path.unlink()
+    return list(parts), units, ends
+
+
+def _columns(header: Header, declared: dict[str, str], unit: str | None) -> tuple[dict[str, str], Units | None]:
+    """Return the SQL of each column, and the one of our own that tells units apart."""
+    parts: dict[str, str] = {}
+    units = None
     for name in header.names:
         # nullif() keeps the cast out of the reader, which would drop a row for a value that is none of its type.
-        written, kind = f"nullif({identifier(name)}, '')", DECLARED[declared.get(name, "text")][0]
-        parts.append(f"TRY_CAST({written} AS {kind}) AS {identifier(name)}")
-        if units is not None and units[0] == name:
-            parts.append(f"{written} AS {identifier(units[1])}")
+        written, kind = f"nullif({identifier(name)}, '')", declared.get(name, "text")
+        parts[name] = f"TRY_CAST({written} AS {DECLARED[kind][0]})"
+        if unit is not None and name.lower() == str(unit).lower():
+            units = Units(unused(header.names), ITSELF if kind == "text" else "as in a text file")
+            parts[units.column] = written
+    return parts, units
+
+
+def _reader(paths: Sequence[Path], header: Header) -> str:
     columns = "{" + ", ".join(f"{text(name)}: 'VARCHAR'" for name in header.names) + "}"
     options = (
         f"auto_detect = false, header = true, delim = {text(header.separator)}, quote = '\"', escape = '\"',"
         f" columns = {columns}, ignore_errors = true, null_padding = false, strict_mode = true, parallel = false,"
         " hive_partitioning = false"
     )
-    paths = [_tamed(path, header.end, folder / f"{place}.csv") for place, path in enumerate(files.paths)]
-    source = f"read_csv({listed(escape(str(path)) for path in paths)}, {options})"
-    connection.execute(f"CREATE TABLE {RELATION} AS SELECT {', '.join(parts)} FROM {source}")
-    for path in paths:
-        if path.parent == folder:
-            path.unlink()
-
-
-def csv_names(files: Files) -> tuple[str, ...]:
-    """Return the names of the columns."""
-    return _header(files.paths[0]).names
+    return f"read_csv({listed(escape(str(path)) for path in paths)}, {options})"
 
 
 def _header(path: Path) -> Header:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import weakref
-from typing import TYPE_CHECKING, Any, Final, final
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, final
 
+import duckdb
+
+from targetcharge.engines.duckdb import contributing
+from targetcharge.engines.duckdb.appending import appended, tidy
 from targetcharge.engines.duckdb.batches import Cubes, chunks
+from targetcharge.engines.duckdb.describing import declared_types
+from targetcharge.engines.duckdb.filling import Options
+from targetcharge.engines.duckdb.fingerprinting import fingerprint_of
 from targetcharge.engines.duckdb.loading import Loaded, load
-from targetcharge.engines.duckdb.quoting import RELATION, identifier
+from targetcharge.engines.duckdb.measuring import by_key, one
+from targetcharge.engines.duckdb.numbering import Numbers, numbers_of
 from targetcharge.engines.engine import Engine
-from targetcharge.engines.sql import clamped, condition, hashed, steps
-from targetcharge.queries.columns import Kind
-from targetcharge.queries.keys import Grain
-from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import decimal_text
+from targetcharge.engines.sql import condition
+from targetcharge.errors import NotAllowed
+from targetcharge.queries.measures import Count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from targetcharge.queries.columns import Column, Schema, Value
+    from targetcharge.engines.contributions import Contributions
+    from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Measure
+    from targetcharge.queries.measures import Measure, Total
 
-_WIDE: Final = 2**64
-_WIDEST: Final = 2**127
-_INTERRUPTED: Final = "Query interrupted"
 _TOGETHER: Final = 25
 """Predicates that are counted in one pass over the rows: measured in benchmarks/tables.py."""
 
@@ -38,6 +41,7 @@ def open_duckdb(
     table: str | None = None,
     types: Mapping[str, str] | None = None,
     memory: str | None = None,
+    snapshots: Sequence[Sequence[str]] | None = None,
 ) -> DuckDBEngine:
     """Open a table.
 
@@ -49,8 +53,15 @@ def open_duckdb(
         types: what columns are declared to be: "integer", "number", "text", "date", "time" or "boolean". Columns
             of CSV files that are not declared are text.
         memory: the most that DuckDB may use, such as "4GB", before it spills to disk.
+        snapshots: which files of a folder belong to which snapshot, by their names in it; those that are not named
+            are one more, the last. Left out, all files are one snapshot.
+
+    Raises:
+        InvalidParameter: if the source is none, or an option does not fit it.
+        NotAllowed: if a file of a snapshot is gone.
+        EngineError: if the source cannot be read.
     """
-    return DuckDBEngine(load(source, unit, table, types, memory))
+    return DuckDBEngine(load(source, Options(unit, table, declared_types(types), memory), snapshots))
 
 
 @final
@@ -59,172 +70,159 @@ class DuckDBEngine(Engine):
 
     def __init__(self, loaded: Loaded) -> None:
         """Measure a loaded table."""
-        self._loaded = loaded
-        self._by = loaded.expressions
-        self._unit = loaded.unit
-        self._cubes = Cubes(self._rows, RELATION)
-        self._finalizer = weakref.finalize(self, loaded.close)
+        self._take(loaded)
+
+    def _take(self, loaded: Loaded) -> None:
+        """Be another table from here on: a single assignment, so that nothing is in between."""
+        self._now = _Now(loaded)
+
+    @property
+    def _loaded(self) -> Loaded:
+        return self._now.loaded
+
+    @property
+    def _cubes(self) -> Cubes:
+        return self._now.cubes
 
     @property
     def schema(self) -> Schema:
         """Return the columns that may be asked about."""
-        return self._loaded.schema
+        return self._loaded.shape.schema
 
     @property
     def other_columns(self) -> Mapping[str, str]:
         """Return the columns that may not be asked about, with their types: public."""
-        return self._loaded.other
+        return self._loaded.shape.other
 
     def measure(self, measures: Sequence[Measure]) -> list[int]:
         """Return each measure: counts of rows together, the others one by one."""
-        together = [index for index, each in enumerate(measures) if isinstance(each, Count) and not self._unit]
+        unit = self._now.relation.unit
+        together = [index for index, each in enumerate(measures) if isinstance(each, Count) and not unit]
         found = dict(zip(together, self._count_rows([measures[index] for index in together]), strict=True))
         return [found[index] if index in found else self._one(each) for index, each in enumerate(measures)]
 
     def _count_rows(self, measures: Sequence[Measure]) -> list[int]:
+        relation = self._now.relation
         predicates = [each.where for each in measures]
-        if (counted := self._cubes.count(predicates, self._by)) is not None:
+        if (counted := self._cubes.count(predicates, relation.by)) is not None:
             return counted
-        if len(predicates) == 1:
-            return [self._number(f"SELECT count(*) FROM {RELATION} WHERE {condition(predicates[0], self._by)}")]
+        if len(measures) == 1:
+            return [self._one(measures[0])]
         found: list[int] = []
         for some in chunks(predicates, _TOGETHER):
-            sums = ", ".join(f"sum(CASE WHEN {condition(each, self._by)} THEN 1 ELSE 0 END)" for each in some)
-            found += [int(value or 0) for value in self._rows(f"SELECT {sums} FROM {RELATION}")[0]]
+            sums = ", ".join(f"sum(CASE WHEN {condition(each, relation.by)} THEN 1 ELSE 0 END)" for each in some)
+            rows = self._loaded.link.rows(f"SELECT {sums} FROM {relation.rows}")
+            found += [int(value or 0) for value in rows[0]]
         return found
 
     def _one(self, measure: Measure) -> int:
-        where = condition(measure.where, self._by)
-        match measure:
-            case Count():
-                return self._number(f"SELECT count(DISTINCT {self._unit}) FROM {RELATION} WHERE {where}")
-            case Total():
-                inside = self._contributions(measure, where, ())
-                return self._number(f"SELECT coalesce(sum(contribution), 0) FROM ({inside})")
-            case Sketch():
-                return self._number(self._sketch(measure, where))
-
-    def _contributions(self, total: Total, where: str, groups: Sequence[str]) -> str:
-        """Return the query of what each unit contributes, in each group."""
-        keys = _named(groups)
-        row = f"SELECT {_listed(*keys, f'{steps(total, self._by)} AS step')}"
-        names = [f"k{place}" for place, _ in enumerate(groups, 1)]
-        if self._unit is None:
-            rows = f"{row} FROM {RELATION} WHERE {where}"
-            contribution = _listed(*names, f"{clamped('step', total)} AS contribution")
-            return f"SELECT {contribution} FROM ({rows}) WHERE step IS NOT NULL"
-        rows = f"{row}, {self._unit} AS u FROM {RELATION} WHERE {where}"
-        contribution = _listed(*names, f"{clamped('sum(step)', total)} AS contribution")
-        known = "step IS NOT NULL AND u IS NOT NULL"
-        return f"SELECT {contribution} FROM ({rows}) WHERE {known} GROUP BY {_listed(*names, 'u')}"
-
-    def _sketch(self, sketch: Sketch, where: str) -> str:
-        text, number = hashed(sketch, self._by)
-        known = f"{self._by[sketch.column.name]} IS NOT NULL"
-        if self._unit is None:
-            return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM {RELATION} WHERE {where} AND {known}"
-        rows = (
-            f"SELECT DISTINCT {self._unit} AS u, {text} AS v, {number} AS h FROM {RELATION}"
-            f" WHERE {where} AND {known} AND {self._unit} IS NOT NULL"
-        )
-        placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({rows})"
-        return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({placed}) WHERE place <= {sketch.per_unit}"
+        return self._loaded.link.number(one(measure, self._now.relation))
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
         """Return the measure of each key: one GROUP BY, joined with the keys."""
-        where, groups = condition(measure.where, self._by), self._groups(keys)
-        names = _listed(*(f"k{place}" for place, _ in enumerate(groups, 1)))
-        each = _listed(*_named(groups))
-        match measure:
-            case Count() if self._unit is None:
-                grouped = f"SELECT {each}, count(*) AS n FROM {RELATION} WHERE {where} GROUP BY ALL"
-            case Count():
-                known = f"{self._unit} IS NOT NULL"
-                pairs = f"SELECT DISTINCT {each}, {self._unit} AS u FROM {RELATION} WHERE {where} AND {known}"
-                grouped = f"SELECT {names}, count(*) AS n FROM ({pairs}) GROUP BY {names}"
-            case Total():
-                inside = self._contributions(measure, where, groups)
-                grouped = f"SELECT {names}, sum(contribution) AS n FROM ({inside}) GROUP BY {names}"
-        declared, values = _declared(keys)
         found = [0] * len(keys.values)
-        joined = f"SELECT i, n FROM ({grouped}) JOIN ({declared}) USING ({names})"
-        for index, value in self._rows(joined, values):
+        for index, value in self._loaded.link.rows(*by_key(measure, keys, self._now.relation)):
             found[index] = int(value)
         return found
 
-    def _groups(self, keys: Keys) -> list[str]:
-        parts = [self._by[column.name] for column in keys.columns]
-        if keys.grain is Grain.DAY:
-            return [f"CAST({parts[0]} AS DATE)"]
-        return [f"date_trunc('hour', {parts[0]})"] if keys.grain is Grain.HOUR else parts
+    def units(self) -> int:
+        """Return how many units there are; the first time they are numbered, in one scan."""
+        return self._now.numbers.count(self.snapshot)
 
-    def _number(self, sql: str) -> int:
-        return int(self._rows(sql)[0][0])
+    def digest_of_units(self, key: bytes, snapshot: int | None = None) -> str:
+        """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
+        return self._now.numbers.digest(key, self._loaded.number(snapshot))
 
-    def _rows(self, sql: str, parameters: list[object] | None = None) -> list[tuple[Any, ...]]:
-        try:
-            return self._loaded.connection.execute(sql, parameters).fetchall()
-        except RuntimeError as error:
-            if str(error) == _INTERRUPTED:
-                raise KeyboardInterrupt from None  # what DuckDB makes of a Ctrl-C during a query
-            raise
+    def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
+        """Return who contributes to each measure and how much, on the first snapshots: up to 62 in one scan."""
+        return contributing.contributions(self._loaded.link, self._now.numbers, measures, snapshot)
+
+    def contributions_by(self, measure: Count | Total, keys: Keys, snapshot: int | None = None) -> Contributions:
+        """Return who contributes to a measure on the rows of each key, on the first snapshots; in one scan."""
+        return contributing.contributions_by(self._loaded.link, self._now.numbers, measure, keys, snapshot)
+
+    @property
+    def snapshot(self) -> int:
+        """Return how many snapshots there are."""
+        return len(self._loaded.parts.snapshots)
+
+    @property
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of each snapshot's files in the folder that was opened; none if it was no folder."""
+        root = self._loaded.root
+        if root is None or not root.is_dir():
+            return ((),) * self.snapshot
+        kept = [snapshot.files for snapshot in self._loaded.parts.snapshots]
+        return tuple(() if files is None else files.names_from(root) for files in kept)
+
+    def append(self, source: object) -> None:
+        """Add the rows of another source, of any form that can be opened, as the next snapshot.
+
+        CSV files and frames are read with the types that were declared at opening. Interrupted, it has happened as
+        a whole or not at all: `snapshot` tells.
+
+        Raises:
+            InvalidParameter: if it does not have the same columns; it names one that differs.
+            EngineError: if it cannot be read.
+            NotAllowed: if a file of the table was changed.
+        """
+        before = self._now
+        before.loaded.check_unchanged()
+        self._take(appended(before.loaded, source))
+        before.leave(self._loaded)
+
+    def retract(self) -> None:
+        """Take back the last append.
+
+        Raises:
+            NotAllowed: if there is none.
+        """
+        before = self._now
+        if self.snapshot == before.loaded.opened:
+            msg = "nothing was appended since the table was opened"
+            raise NotAllowed(msg)
+        self._take(replace(before.loaded, parts=before.loaded.parts.until(self.snapshot - 1)))
+        before.leave(self._loaded)
 
     def check_unchanged(self) -> None:
-        """Refuse if a file was changed. A frame was copied, and cannot."""
-        if self._loaded.files is not None:
-            self._loaded.files.check_unchanged()
+        """Refuse if a file of any snapshot was changed. A frame was copied, and cannot."""
+        self._loaded.check_unchanged()
 
-    def fingerprint(self, key: bytes) -> str:
-        """Return a keyed hash of the files, or of all rows in any order."""
-        if self._loaded.files is not None:
-            return self._loaded.files.fingerprint(key)
-        names = _listed(*(identifier(name) for name, *_ in self._rows(f"DESCRIBE {RELATION}")))
-        rows = self._rows(f"SELECT count(*), bit_xor(h), sum(h) FROM (SELECT hash({names}) AS h FROM {RELATION})")
-        return hmac.new(key, repr((rows, list(self.schema.values()))).encode(), hashlib.sha256).hexdigest()
+    def fingerprint(self, key: bytes, snapshot: int | None = None) -> str:
+        """Return a keyed hash of one snapshot's files, or of its rows in any order; None for all snapshots."""
+        return fingerprint_of(self._loaded, key, None if snapshot is None else self._loaded.number(snapshot))
 
     def close(self) -> None:
         """Close the table; files that were spilled are removed."""
-        self._finalizer()
+        self._loaded.link.close()
 
     def __repr__(self) -> str:
         """Return public facts only."""
         return f"<DuckDB table, {len(self.schema)} columns>"
 
 
-def _listed(*parts: str) -> str:
-    return ", ".join(parts)
+@final
+class _Now:
+    """A table as it is, with what was made to ask it: nothing of that outlives an append."""
 
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.relation = loaded.relation()
+        self.cubes = Cubes(loaded.link.rows, self.relation.rows, f"cube_{len(loaded.parts.snapshots)}")
+        self._numbers: Numbers | None = None
 
-def _named(groups: Sequence[str]) -> list[str]:
-    return [f"{group} AS k{place}" for place, group in enumerate(groups, 1)]
+    @property
+    def numbers(self) -> Numbers:
+        """Return the ids of units, given when they are first needed."""
+        if self._numbers is None:
+            self._numbers = numbers_of(self.loaded)
+        return self._numbers
 
-
-def _declared(keys: Keys) -> tuple[str, list[object]]:
-    """Return the declared keys as a relation of k1, k2 and their index i; and its parameters."""
-    lists: list[object] = []
-    parts: list[str] = []
-    for place, column in enumerate(keys.columns):
-        lists.append([_parameter(column, value[place]) for value in keys.values])
-        parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.grain)}[])) AS k{place + 1}")
-    return f"SELECT {_listed(*parts)}, unnest(range({len(keys.values)})) AS i", lists
-
-
-def _parameter(column: Column, value: Value) -> object:
-    """Return a key as DuckDB takes it: exact numbers as text, if they are decimals or need not fit in 64 bits."""
-    if column.exact is not None and (column.exact.scale or column.exact.high >= _WIDE) and isinstance(value, int):
-        return decimal_text(value, column.exact.scale)
-    return value
-
-
-def _key_type(column: Column, grain: Grain | None) -> str:
-    """Return the SQL type in which keys are compared with a column."""
-    if grain is not None:
-        return "DATE" if grain is Grain.DAY else "TIMESTAMP"
-    if column.kind is not Kind.NUMBER:
-        names = {Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIME: "TIMESTAMP", Kind.BOOLEAN: "BOOLEAN"}
-        return names[column.kind]
-    if column.exact is None:
-        return "DOUBLE"
-    if column.exact.scale:
-        return f"DECIMAL(38,{column.exact.scale})"
-    return "HUGEINT" if column.exact.high < _WIDEST else "UHUGEINT"
+    def leave(self, after: Loaded) -> None:
+        """Let go of all that is not used any more."""
+        if self.loaded.link is after.link:
+            with suppress(duckdb.Error):  # it is done by now: what is left over is read by nobody
+                self.cubes.forget()
+                if self._numbers is not None:
+                    self._numbers.forget()
+        tidy(self.loaded, after)

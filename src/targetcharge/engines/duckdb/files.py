@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge.errors import EngineError, InvalidParameter, NotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PARQUET: Final = (".parquet", ".pq")
 CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -44,6 +45,24 @@ class Files:
     paths: tuple[Path, ...]
     root: Path
     stats: tuple[tuple[int, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each file, as it is found from the root; of a file alone, its own."""
+        return (self.root.name,) if self.root in self.paths else self.names_from(self.root)
+
+    def names_from(self, folder: Path) -> tuple[str, ...]:
+        """Return the name of each file as it is found from a folder; none if one of them is not in it."""
+        if not all(path.is_relative_to(folder) for path in self.paths):
+            return ()
+        return tuple(path.relative_to(folder).as_posix() for path in self.paths)
+
+    def some(self, places: Iterable[int]) -> Files:
+        """Return some of the files, in the order given."""
+        kept = list(places)
+        return replace(
+            self, paths=tuple(self.paths[each] for each in kept), stats=tuple(self.stats[each] for each in kept)
+        )
 
     @property
     def folders(self) -> set[str]:
@@ -118,6 +137,45 @@ def _find(text: str) -> Files:
     if len(kinds) > 1 or "" in kinds or (kinds == {"duckdb"} and len(paths) > 1):
         raise InvalidParameter("source", text, f"{_FORMS}, all files of one kind")
     return Files(kinds.pop(), tuple(paths), root, tuple(map(_stat, paths)))
+
+
+def split(files: Files, snapshots: Sequence[Sequence[str]] | None) -> tuple[Files, ...]:
+    """Return the files of each snapshot; those that are not named are one more, the last.
+
+    Raises:
+        InvalidParameter: if the snapshots are no lists of names, each once.
+        NotAllowed: if a file that is named is gone.
+    """
+    names = [] if snapshots is None else _listed(snapshots)
+    found = {name: place for place, name in enumerate(files.names)}
+    parts = []
+    for some in names:
+        gone = [name for name in some if name not in found]
+        if gone:
+            msg = (
+                f"{gone[0]} is not in {files.root} any more, and was when it was last used: put it back as it was"
+            )
+            raise NotAllowed(msg)
+        parts.append(files.some(found.pop(name) for name in some))
+    return (*parts, files.some(found.values())) if found else tuple(parts)
+
+
+def _listed(snapshots: object) -> list[list[str]]:
+    """Return the names of each snapshot's files."""
+    expected = "a list for each snapshot, of the names of its files, each once and at least one"
+    if not isinstance(snapshots, Sequence) or isinstance(snapshots, str):
+        raise InvalidParameter("snapshots", snapshots, expected)
+    listed = []
+    for some in snapshots:
+        if not isinstance(some, Sequence) or isinstance(some, str) or not some:
+            raise InvalidParameter("snapshots", some, expected)
+        listed.append([name for name in some if isinstance(name, str)])
+        if len(listed[-1]) < len(some):
+            raise InvalidParameter("snapshots", some, expected)
+    names = [name for some in listed for name in some]
+    if len(set(names)) < len(names):
+        raise InvalidParameter("snapshots", snapshots, expected)
+    return listed
 
 
 def _is_part(path: Path, root: Path) -> bool:

@@ -46,6 +46,8 @@ class Frame:
         readable: what DuckDB registers: a frame with types of its own, or arrays by column name.
         casts: the type that a column is loaded as, where it is not its own.
         units: the column that tells units apart, where that is not the one they were named by.
+        written: how it writes them; the same for two frames only if equal units are written alike.
+        known: the column that is true where that column is not missing, if it cannot say so itself.
         other: columns that cannot be asked about and are not loaded, with their types.
     """
 
@@ -53,6 +55,8 @@ class Frame:
     readable: object = field(repr=False)
     casts: dict[str, str]
     units: str | None = None
+    written: str = ""
+    known: str | None = None
     other: dict[str, str] = field(default_factory=dict)
 
     def columns(self) -> Iterator[tuple[str, object]]:
@@ -138,8 +142,15 @@ def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) 
     named = [name for name in arrays if name.lower() == str(unit).lower()]
     if not named or str(frame[named[0]].dtype) in _ITSELF:
         return Frame("pandas", _straight(arrays), casts, other=other)
-    units = unused(frame.columns)
-    return Frame("pandas", _straight({**arrays, units: _units(frame[named[0]])}), casts, units, other)
+    series, units = frame[named[0]], unused(frame.columns)
+    if series.dtype.kind not in "iu":
+        told, casts[units] = {units: _told_apart(series)}, "VARCHAR"
+        return Frame(
+            "pandas", _straight({**arrays, **told}), casts, units, f"{series.dtype} of pandas", other=other
+        )
+    known = unused([*frame.columns, units], "known")
+    told = {units: _whole(series), known: series.notna().to_numpy(dtype=np.bool_)}
+    return Frame("pandas", _straight({**arrays, **told}), casts, units, "whole numbers", known, other)
 
 
 def _straight(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -157,12 +168,18 @@ def _times(series: pd.Series) -> tuple[NDArray[Any], str]:
     return plain.to_numpy().astype("datetime64[us]"), "TIMESTAMP"
 
 
-def _units(series: pd.Series) -> NDArray[Any]:
+def _whole(series: pd.Series) -> NDArray[Any]:
+    """Return whole numbers to the last digit, 0 where they are missing: their type must not depend on that."""
+    kind: type[np.integer[Any]] = np.uint64 if series.dtype.kind == "u" else np.int64
+    found: NDArray[Any] = (
+        series.to_numpy(dtype=kind, na_value=kind(0)) if series.hasnans else series.to_numpy(kind)
+    )
+    return found
+
+
+def _told_apart(series: pd.Series) -> NDArray[Any]:
     """Return what tells units apart: different for different values, None for missing ones."""
     gone = series.isna()
-    if series.dtype.kind in "iu" and not gone.any():
-        whole: NDArray[Any] = series.to_numpy(dtype=np.uint64 if series.dtype.kind == "u" else np.int64)
-        return whole
     told = [None if missing else _told(each) for each, missing in zip(series, gone, strict=True)]
     return np.array(told, dtype=object)
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RELATION: Final = "data"
-"""The one relation of a connection."""
+"""The table that a connection was opened with."""
+
+NUMBERED: Final = "numbered"
+"""The same rows, each with its place: a column more."""
 
 
 def identifier(name: str) -> str:
@@ -30,13 +33,13 @@ def listed(values: Iterable[str]) -> str:
     return "[" + ", ".join(map(text, values)) + "]"
 
 
-def unused(names: Iterable[str]) -> str:
+def unused(names: Iterable[str], name: str = "unit") -> str:
     """Return a name for a column that is none of these, in any capitals.
 
     >>> unused(["Unit", "x"])
     'unit_'
     """
-    taken, name = {each.lower() for each in names}, "unit"
+    taken = {each.lower() for each in names}
     while name in taken:
         name += "_"
     return name

@@ -4,6 +4,8 @@
 (Age (number), '"Age"')
 >>> typed("photo", "BLOB") is None
 True
+>>> stored(Column("price", Kind.NUMBER, Exact(2, -9999, 9999)))
+'DECIMAL(4,2)'
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def typed(name: str, kind: str) -> tuple[Column, str] | None:
     if kind in FLOATING:
         # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
         return Column(name, Kind.NUMBER), f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)"
-    if kind in _TEXT or (kind.startswith("ENUM(") and kind.endswith(")")):  # not a list of them
+    if kind in _TEXT or is_enum(kind):
         return Column(name, Kind.TEXT), raw if kind == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
     if kind == "DATE":
         return Column(name, Kind.DATE), raw
@@ -71,3 +73,19 @@ def typed(name: str, kind: str) -> tuple[Column, str] | None:
     if kind in _ZONED_FINE:
         return Column(name, Kind.TIME), f"TRY(make_timestamp(epoch_ns({raw}) // 1000))"
     return (Column(name, Kind.BOOLEAN), raw) if kind == "BOOLEAN" else None
+
+
+def stored(column: Column) -> str:
+    """Return the type in which a column's values are copied, all of them and as they are."""
+    if column.kind is not Kind.NUMBER:
+        return {kind: duck for duck, kind, _ in DECLARED.values()}[column.kind]
+    if column.exact is None:
+        return "DOUBLE"
+    ends = column.exact.low, column.exact.high
+    whole = [name for name, each in _WHOLE.items() if each == ends and not column.exact.scale]
+    return whole[0] if whole else f"DECIMAL({len(str(column.exact.high))},{column.exact.scale})"
+
+
+def is_enum(kind: str) -> bool:
+    """Return whether a type is one of a few texts, and not a list of them."""
+    return kind.startswith("ENUM(") and kind.endswith(")")

@@ -10,32 +10,35 @@ from __future__ import annotations
 import sqlite3
 import threading
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from operator import ge
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, answers_in, canonical
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
-from targetcharge.ledger.sqlite.history import read
+from targetcharge.ledger.sqlite.alone import alone
+from targetcharge.ledger.sqlite.history import History
 from targetcharge.ledger.sqlite.numbering import Block
+from targetcharge.ledger.sqlite.others import Others
 from targetcharge.ledger.sqlite.place import Place
 from targetcharge.ledger.sqlite.store import Held, State, Store
-from targetcharge.ledger.sqlite.tenancy import Neighbour, Tenancy
+from targetcharge.ledger.sqlite.tenancy import Tenancy
 from targetcharge.ledger.terms import Terms
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
+    from targetcharge.ledger.ledger import Tail
 
 
 @final
@@ -63,6 +66,8 @@ class SqliteLedger(Ledger):
         with self._place.translated():
             self._store = Store(self._place.path)
             self._new = self._store.empty()
+        self._history = History(self._store, self._lock, self._place)
+        self._others = Others(self._store, self._place.path)
 
     def terms(self) -> Terms | None:
         """Return what the file was made for; None if it is new."""
@@ -82,9 +87,11 @@ class SqliteLedger(Ledger):
             self._distrust = self._trust()
             if not self._distrust:
                 self._tenancy = Tenancy(self._place.path)
+                self._others.own = self._tenancy.name
                 self._commit(lambda state: self._hold(state, self._nothing))
                 self._place.settle_in()
-                self._bury_the_dead()
+                with self.alone() if self._meters[0].individual else nullcontext():
+                    self._others.bury(self._commit)
             self._refresh()
 
     def _create(self, terms: Terms) -> None:
@@ -132,7 +139,8 @@ class SqliteLedger(Ledger):
         try:
             while not self._holds(tenancy, most):
                 tenancy.stop()
-                self._take_back()
+                self._others.bury(self._commit)
+                self._others.take_back(self._nothing)
         except BaseException:
             tenancy.stop()
             raise
@@ -163,12 +171,11 @@ class SqliteLedger(Ledger):
             nonlocal others
             self._refresh(state)
             check(self._meters, most)  # first: what no miss of the others could make room for is refused at once
-            held = self._held_by_others()
+            held = self._others.held(self._nothing)
             others = any(held)
             check(self._meters, most, held)
-            if most.delta:
-                state = self._store.append(state, [DeltaSpent(grains_up(most.delta))])
-            return self._hold(state, Held(most.units, most.count), seqs=most.answers)
+            spent = [DeltaSpent(grains_up(most.delta))] if most.delta else []
+            return self._hold(self._store.append(state, spent), Held(most.units, most.count), seqs=most.answers)
 
         try:
             self._commit(top_up)
@@ -178,45 +185,11 @@ class SqliteLedger(Ledger):
             return False
         return True
 
-    def _held_by_others(self) -> tuple[int, ...]:
-        others = [held.units for held in self._others().values()]
-        return tuple(map(sum, zip(*others, strict=True))) if others else self._nothing.units
-
     def _hold(self, state: State, held: Held, seqs: int = 0) -> State:
         """Write what this tenant holds back; take a block of seqs if too few are left."""
         if self._tenancy is not None:
             self._store.hold(self._tenancy.name, held)
         return replace(state, next_seq=self._block.take(state.next_seq, seqs))
-
-    def _take_back(self) -> None:
-        """Bury dead tenants; wait for the others' running calls, then take what they hold back."""
-        self._bury_the_dead()
-        for name in self._others():
-            with Neighbour(self._place.path, name) as neighbour:
-                if neighbour.wait():
-                    with self._store.transaction():
-                        if self._store.tenants().get(name):
-                            neighbour.tell()  # before the commit: it may hold less than it thinks, never more
-                            self._store.hold(name, self._nothing)
-
-    def _others(self) -> dict[str, Held]:
-        tenants = self._store.tenants()
-        if self._tenancy is not None:
-            tenants.pop(self._tenancy.name, None)
-        return tenants
-
-    def _bury_the_dead(self) -> None:
-        """Spend what sessions held back that ended without closing."""
-        for name in self._others():
-            with Neighbour(self._place.path, name) as neighbour:
-                if neighbour.died():
-                    self._commit(partial(self._bury, name))
-                    neighbour.remove()
-
-    def _bury(self, name: str, state: State) -> State:
-        held = self._store.tenants().get(name)
-        self._store.remove_tenant(name)
-        return self._store.append(state, [Spent("abandoned", held.units, held.count)]) if held else state
 
     def number(self) -> int:
         """Return the next seq of this session's block."""
@@ -225,9 +198,8 @@ class SqliteLedger(Ledger):
     def settle(self, settlement: Settlement) -> None:
         """Make hits and pending outcomes durable; keep misses for later."""
         with self._lock:
-            synced = settlement.pending is not None or any(answer.hit for answer in settlement.answers)
             try:
-                if synced:
+                if settlement.pending is not None or any(answer.hit for answer in settlement.answers):
                     self._settle_now(settlement)
                 else:
                     self._misses += settlement.entries
@@ -265,7 +237,7 @@ class SqliteLedger(Ledger):
         if most is not None:
             one = replace(most, count=1, delta=0.0, answers=0)
             with suppress(BudgetSpent):
-                check(self._meters, one, self._held_by_others())
+                check(self._meters, one, self._others.held(self._nothing))
                 return Held(one.units, 1)
         return self._nothing
 
@@ -332,35 +304,44 @@ class SqliteLedger(Ledger):
 
     def pending(self) -> list[int]:
         """Return which releases wait for a revision."""
-        with self._lock, self._place.translated():
-            return self._store.pending()
+        return self._history.pending()
 
     def kept(self, release: int) -> Pending | None:
         """Return what waits for a revision."""
-        with self._lock, self._place.translated():
-            return self._store.kept(release)
+        return self._history.kept(release)
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
-        with self._lock, self._place.translated():
+        with self._lock:
             if self._closed:
                 msg = "this session is closed: open another one on the same ledger to read its transcript"
                 raise NotAllowed(msg)
-            waiting = [answer for entry in self._misses for answer in answers_in(entry)]
-            if last is not None:
-                written = self._store.last_answers(max(0, last - len(waiting)))
-                return iter((written + waiting)[-last:] if last else [])
-            number = self._store.state().number  # what comes later may hold what waits now
-        return chain(chain.from_iterable(map(answers_in, self._read(number))), waiting)
+            return self._history.answers(self._misses, last)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
-        with self._lock, self._place.translated():
-            number = self._store.state().number
-        return self._read(number)
+        return self._history.entries()
 
-    def _read(self, last: int) -> Iterator[Entry]:
-        return read(self._store, self._lock, self._place, last)
+    def since(self, number: int) -> Tail:
+        """Return what was written after an entry; what waits to be are misses."""
+        return self._history.since(number)
+
+    def hash_at(self, number: int) -> bytes | None:
+        """Return the hash of an entry."""
+        return self._history.hash_at(number)
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
+        file = alone(self._place.path)
+        try:
+            with self._lock, self._place.translated():
+                if self._tenancy is not None and not self._broken:
+                    self.forfeit("interrupted")
+                    self._others.bury(self._commit)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def close(self, patience: float | None = None) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
@@ -371,19 +352,20 @@ class SqliteLedger(Ledger):
             try:
                 if patience is not None:
                     self._store.hurry(patience)
+                if self._reserved is not None and self._meters[0].individual:
+                    self._broken = True  # it charges, and nobody is alone: who opens the ledger next does it
                 self.forfeit("interrupted")
-                tenancy = self._tenancy
-                if tenancy is not None and not self._broken:
+                if self._tenancy is not None and not self._broken:
                     with self._fatal():
-                        self._commit(lambda state: self._leave(state, tenancy.name))
-                    tenancy.leave()
+                        self._commit(partial(self._leave, self._tenancy.name))
+                    self._tenancy.leave()
             finally:
                 if self._tenancy is not None:
                     self._tenancy.close_files()
                 self._tenancy = None
                 self._store.close()
 
-    def _leave(self, state: State, tenant: str) -> State:
+    def _leave(self, tenant: str, state: State) -> State:
         self._store.remove_tenant(tenant)
         return replace(state, next_seq=self._block.give_back(state.next_seq))
 

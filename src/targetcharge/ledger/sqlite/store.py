@@ -249,9 +249,9 @@ class Store:
         row = self._connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
         return row[0] if row else None
 
-    def rows(self) -> Iterator[tuple[int, int | None, str, bytes]]:
-        """Yield the entries as they are stored, page by page."""
-        last = 0
+    def rows(self, after: int = 0) -> Iterator[tuple[int, int | None, str, bytes]]:
+        """Yield the entries after a number as they are stored, page by page."""
+        last = after
         while True:
             page = self._connection.execute(
                 "SELECT number, seq, body, hash FROM entries WHERE number > ? ORDER BY number LIMIT ?",
@@ -275,9 +275,10 @@ class Store:
         rows = self._connection.execute(sql, (count,)).fetchall()
         return [entry_of(body) for (body,) in reversed(rows)]
 
-    def tenants(self) -> dict[str, Held]:
-        """Return what each open session holds back."""
-        rows = self._connection.execute("SELECT name, units, count FROM tenants").fetchall()
+    def tenants(self, but: str = "") -> dict[str, Held]:
+        """Return what each open session holds back, but for one."""
+        sql = "SELECT name, units, count FROM tenants WHERE name <> ?"
+        rows = self._connection.execute(sql, (but,)).fetchall()
         return {name: Held(tuple(json.loads(units)), count) for name, units, count in rows}
 
     def hold(self, tenant: str, held: Held) -> None:
@@ -285,9 +286,11 @@ class Store:
         row = (tenant, canonical(held.units), held.count)
         self._connection.execute("INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)", row)
 
-    def remove_tenant(self, tenant: str) -> None:
-        """Forget a tenant."""
+    def remove_tenant(self, tenant: str) -> Held | None:
+        """Forget a tenant; return what it held back."""
+        held = self.tenants().get(tenant)
         self._connection.execute("DELETE FROM tenants WHERE name = ?", (tenant,))
+        return held
 
     def pending(self) -> list[int]:
         """Return the releases that wait for a revision, oldest first."""

@@ -46,11 +46,20 @@ class Inspection:
     last: tuple[Entry, ...]
 
     @property
+    def individual(self) -> bool:
+        """Return whether each unit has a meter of its own."""
+        return self.terms.charging == "individual"
+
+    @property
     def hits_left(self) -> int:
-        """Return how many more hits of the declared kind are covered, on the meter that has the most left."""
+        """Return how many more hits of the declared kind are covered, on the meter that has the most left.
+
+        Where each unit has a meter of its own: how many hits that covers in all. What is left of it is secret.
+        """
         if self.restored:
             return 0
         terms, spent = self.terms, self.state.sums.spent
+        spent = (0,) * len(spent) if self.individual else spent
         left = zip(terms.capacities, spent, terms.typical, strict=True)
         return max(max(0, capacity - used) // unit for capacity, used, unit in left)
 

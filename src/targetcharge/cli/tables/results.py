@@ -1,4 +1,4 @@
-"""Reports: what was asked, what came of it and how the meter stands; as plain data, and as rows."""
+"""Results: what was asked, what came of it and how the meter stands; as plain data, and as rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq")
 
 @final
 @dataclass(frozen=True)
-class Report:
+class Results:
     """What a command prints.
 
     Attributes:
@@ -51,8 +51,8 @@ class Report:
             return answer.key if isinstance(answer.key, tuple) else (answer.key,)
         return (self.names[index], answer.algorithm) if self.names else (answer.algorithm,)
 
-    def ended(self, error: TargetChargeError) -> Report:
-        """Return the report with an error at its end, unless there was one before."""
+    def ended(self, error: TargetChargeError) -> Results:
+        """Return the results with an error at their end, unless there was one before."""
         return replace(self, outcome=replace(self.outcome, error=self.outcome.error or error))
 
     def rows(self) -> list[list[object]]:
@@ -104,6 +104,7 @@ def standing(table: tc.Table, described: Description) -> dict[str, object]:
     return {
         "unit": described.unit,
         "meter": described.meter,
+        "charging": described.charging,
         "query_epsilon": described.query_epsilon,
         "guarantee": {"epsilon": described.budget.epsilon, "delta": described.budget.delta},
         "hits": hits[0],

@@ -1,0 +1,1 @@
+"""`tct report`: one page about a ledger, to hand to somebody who was not there. From public facts alone."""

@@ -1,0 +1,1 @@
+"""Sections of the page, from top to bottom: each from findings to markup."""

@@ -1,0 +1,197 @@
+"""Filling: from a source to one relation of a connection. Parquet and DuckDB files stay where they are.
+
+CSV files and frames are copied, typed, into a table whose columns are named by numbers, so that no name of theirs
+hides the number of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import duckdb
+
+from targetcharge.engines.duckdb.csv_files import copy_csv
+from targetcharge.engines.duckdb.describing import Units
+from targetcharge.engines.duckdb.files import find
+from targetcharge.engines.duckdb.frames import frame_of, refuse_without_arrow
+from targetcharge.engines.duckdb.parquet_files import ROW_BITS, view_parquet
+from targetcharge.engines.duckdb.parts import SPAN, First
+from targetcharge.engines.duckdb.quoting import NUMBERED, RELATION, identifier, text, unused
+from targetcharge.engines.duckdb.types import DECLARED
+from targetcharge.errors import EngineError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from targetcharge.engines.duckdb.files import Files
+    from targetcharge.engines.duckdb.frames import Frame
+    from targetcharge.engines.duckdb.parquet_files import ParquetRows
+
+_KEPT = "kept"
+_ROW = "rowid"
+
+
+@final
+@dataclass(frozen=True)
+class Options:
+    """What a table is opened with.
+
+    Attributes:
+        unit: the column whose values tell units apart; None if every row is one.
+        table: of a DuckDB file.
+        declared: what columns are declared to be.
+        memory: the most that DuckDB may use.
+    """
+
+    unit: str | None
+    table: str | None = None
+    declared: dict[str, str] = field(default_factory=dict)
+    memory: str | None = None
+
+
+def sought(source: object, options: Options) -> Files | Frame:
+    """Return the files or the frame that a caller gave.
+
+    Raises:
+        InvalidParameter: if it is neither.
+        EngineError: if they cannot be read.
+    """
+    if isinstance(source, str | Path) or hasattr(source, "__fspath__"):
+        return find(source)
+    return frame_of(source, options.unit, options.declared)
+
+
+def fill_from_files(
+    connection: duckdb.DuckDBPyConnection, snapshots: Sequence[Files], options: Options, folder: Path
+) -> tuple[First, Units | None]:
+    """Make the relation of some files.
+
+    Args:
+        connection: to make it in.
+        snapshots: the files of each, all of one kind.
+        options: of the table.
+        folder: for copies of them; the caller removes it.
+
+    Returns:
+        Where the rows are, and the column of our own that tells units apart, if there is one.
+    """
+    kind = snapshots[0].kind
+    if kind == "parquet":
+        return in_files(view_parquet(connection, snapshots, options.unit), snapshots), None
+    if kind == "duckdb":
+        return _attach(connection, snapshots[0], options.table), None
+    names, units, ends = copy_csv(connection, _KEPT, snapshots, options.declared, options.unit, folder)
+    return _shown(connection, names, ends), units
+
+
+def in_files(rows: ParquetRows, snapshots: Sequence[Files]) -> First:
+    """Return where the rows of Parquet files are: file after file."""
+    numbers = accumulate(len(files.paths) for files in snapshots)
+    return First(tuple(number << ROW_BITS for number in numbers), SPAN, rows.place, parquet=rows)
+
+
+def fill_from_frame(
+    connection: duckdb.DuckDBPyConnection, frame: Frame, options: Options
+) -> tuple[First, Units | None]:
+    """Make the relation of a frame; return what `fill_from_files` does."""
+    names, units = copy_frame(connection, _KEPT, frame, options)
+    rows = int(connection.execute(f"SELECT count(*) FROM {_KEPT}").fetchall()[0][0])
+    return _shown(connection, names, (rows,)), units
+
+
+def view_of(
+    connection: duckdb.DuckDBPyConnection, view: str, table: str, names: Sequence[str], place: str | None = None
+) -> None:
+    """Make a view of a table whose columns are named by numbers: with their names, and the place of every row."""
+    columns = [f"c{number} AS {identifier(name)}" for number, name in enumerate(names)]
+    columns += [] if place is None else [f"{_ROW} AS {identifier(place)}"]
+    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {table}")
+
+
+def _shown(connection: duckdb.DuckDBPyConnection, names: Sequence[str], ends: Sequence[int]) -> First:
+    place = unused(names, "place")
+    view_of(connection, RELATION, _KEPT, names)
+    view_of(connection, NUMBERED, _KEPT, names, place)
+    return First(tuple(ends), ends[-1], place)
+
+
+def copy_frame(
+    connection: duckdb.DuckDBPyConnection, table: str, frame: Frame, options: Options
+) -> tuple[list[str], Units | None]:
+    """Copy a frame into a table; return the names of its columns, and the one of ours that tells units apart."""
+    try:
+        _register(connection, frame)
+        found = [name for name, *_ in connection.execute("DESCRIBE frame").fetchall()]
+        parts: dict[str, str] = {}
+        units = None if frame.units is None else Units(frame.units, frame.written)
+        for name in found:
+            raw, given, declared = identifier(name), frame.casts.get(name), options.declared.get(name)
+            if name == frame.units and frame.known is not None:
+                parts[name] = f"CASE WHEN {identifier(frame.known)} THEN {raw} END"
+            elif name != frame.known:
+                parts[name] = _cast(raw, given if declared is None else DECLARED[declared][0], given)
+            if units is None and declared is not None and name.lower() == str(options.unit).lower():
+                units = Units(unused(found))  # what it is declared to be may make two of them one
+                parts[units.column] = _cast(raw, given, given)
+        columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
+        connection.execute(f"CREATE TABLE {table} AS SELECT {columns} FROM frame")
+    finally:
+        connection.unregister("frame")
+    return list(parts), units
+
+
+def _register(connection: duckdb.DuckDBPyConnection, frame: Frame) -> None:
+    """Let DuckDB see a frame, without the columns whose types it cannot read."""
+    if _registers(connection, frame.readable):
+        return
+    columns = dict(frame.columns())
+    kept = [name for name, alone in columns.items() if _registers(connection, alone)]
+    frame.other.update({name: "a type that cannot be read" for name in columns if name not in kept})
+    if not kept or not _registers(connection, frame.only(kept)):
+        msg = f"this {frame.kind} table has no column of a type that can be read"
+        raise EngineError(msg)
+
+
+def _registers(connection: duckdb.DuckDBPyConnection, readable: object) -> bool:
+    try:
+        connection.register("frame", readable)
+        connection.execute("DESCRIBE frame").fetchall()
+    except ImportError as error:
+        raise refuse_without_arrow(error) from None
+    except (duckdb.Error, TypeError, ValueError, NotImplementedError):
+        return False
+    return True
+
+
+def _cast(raw: str, kind: str | None, given: str | None) -> str:
+    """Return a frame's column as the type it is loaded as; a value that is none is missing."""
+    if kind == "DOUBLE":
+        return f"nullif(TRY_CAST({raw} AS DOUBLE), CAST('nan' AS DOUBLE))"
+    if kind == "BOOLEAN" and given in ("BOOLEAN", "DOUBLE"):
+        return f"CASE {raw} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
+    return raw if kind is None else f"TRY_CAST({raw} AS {kind})"
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | None) -> First:
+    connection.execute(f"ATTACH {text(str(files.paths[0]))} AS source (READ_ONLY)")
+    rows = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY ALL"
+    ).fetchall()
+    names = {f"{schema}.{name}" if schema != "main" else name: (schema, name) for schema, name in rows}
+    if table is None and len(names) == 1:
+        table = next(iter(names))
+    if table not in names:
+        expected = f"one of the tables of {files.paths[0]}: {', '.join(names) or 'it has none'}"
+        raise InvalidParameter("table", table, expected)
+    schema, name = names[table]
+    full = f"source.{identifier(schema)}.{identifier(name)}"
+    connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {full}")
+    columns = [column for column, *_ in connection.execute(f"DESCRIBE {RELATION}").fetchall()]
+    if any(column.lower() == _ROW for column in columns):
+        return First((SPAN,), SPAN, None, gaps=True)
+    place = unused(columns, "place")
+    connection.execute(f"CREATE VIEW {NUMBERED} AS SELECT *, {_ROW} AS {identifier(place)} FROM {full}")
+    return First((SPAN,), SPAN, place, gaps=True)

@@ -1,0 +1,143 @@
+"""Measuring: the SQL of measures, on some rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from targetcharge.engines.sql import clamped, condition, hashed, steps
+from targetcharge.queries.columns import Kind
+from targetcharge.queries.keys import Grain
+from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.predicates import decimal_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from targetcharge.engines.duckdb.parts import Relation
+    from targetcharge.queries.columns import Column, Value
+    from targetcharge.queries.keys import Keys
+    from targetcharge.queries.measures import Measure
+
+_WIDE: Final = 2**64
+_WIDEST: Final = 2**127
+
+
+def one(measure: Measure, relation: Relation) -> str:
+    """Return the query of one measure."""
+    where, rows = condition(measure.where, relation.by), relation.rows
+    match measure:
+        case Count() if relation.unit is None:
+            return f"SELECT count(*) FROM {rows} WHERE {where}"
+        case Count():
+            return f"SELECT count(DISTINCT {relation.unit}) FROM {rows} WHERE {where}"
+        case Total():
+            inside = added_up(measure, relation, (), None)
+            return f"SELECT coalesce(sum(contribution), 0) FROM ({inside})"
+        case Sketch():
+            return _sketch(measure, relation, where)
+
+
+def added_up(total: Total, relation: Relation, groups: Sequence[str], unit: str | None) -> str:
+    """Return the query of what each unit contributes to a total, in each group.
+
+    Args:
+        total: the total.
+        relation: the rows.
+        groups: the SQL of what tells groups apart; they are named k1, k2, …
+        unit: what tells units apart, to be given beside what each contributes as u; None if it is not to be.
+    """
+    names, given = named(groups), [] if unit is None else ["u"]
+    row = [*(f"{group} AS {name}" for group, name in zip(groups, names, strict=True))]
+    row += [f"{steps(total, relation.by)} AS step"]
+    where = condition(total.where, relation.by)
+    if relation.unit is None:
+        row += [] if unit is None else [f"{unit} AS u"]
+        rows = f"SELECT {joined(*row)} FROM {relation.rows} WHERE {where}"
+        contribution = joined(*names, *given, f"{clamped('step', total)} AS contribution")
+        return f"SELECT {contribution} FROM ({rows}) WHERE step IS NOT NULL"
+    rows = f"SELECT {joined(*row)}, {relation.unit} AS u FROM {relation.rows} WHERE {where}"
+    contribution = joined(*names, *given, f"{clamped('sum(step)', total)} AS contribution")
+    known = "step IS NOT NULL AND u IS NOT NULL"
+    return f"SELECT {contribution} FROM ({rows}) WHERE {known} GROUP BY {joined(*names, 'u')}"
+
+
+def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
+    text, number = hashed(sketch, relation.by)
+    known = f"{relation.by[sketch.column.name]} IS NOT NULL"
+    rows, unit = relation.rows, relation.unit
+    if unit is None:
+        return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM {rows} WHERE {where} AND {known}"
+    values = (
+        f"SELECT DISTINCT {unit} AS u, {text} AS v, {number} AS h FROM {rows}"
+        f" WHERE {where} AND {known} AND {unit} IS NOT NULL"
+    )
+    placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({values})"
+    return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({placed}) WHERE place <= {sketch.per_unit}"
+
+
+def by_key(measure: Count | Total, keys: Keys, relation: Relation) -> tuple[str, list[object]]:
+    """Return the query of a measure of each key that has rows, as i and n, and its parameters: one GROUP BY."""
+    where, rows, groups = condition(measure.where, relation.by), relation.rows, grouped(keys, relation)
+    names = joined(*named(groups))
+    each = joined(*(f"{group} AS {name}" for group, name in zip(groups, named(groups), strict=True)))
+    match measure:
+        case Count() if relation.unit is None:
+            numbers = f"SELECT {each}, count(*) AS n FROM {rows} WHERE {where} GROUP BY ALL"
+        case Count():
+            known = f"{relation.unit} IS NOT NULL"
+            pairs = f"SELECT DISTINCT {each}, {relation.unit} AS u FROM {rows} WHERE {where} AND {known}"
+            numbers = f"SELECT {names}, count(*) AS n FROM ({pairs}) GROUP BY {names}"
+        case Total():
+            inside = added_up(measure, relation, groups, None)
+            numbers = f"SELECT {names}, sum(contribution) AS n FROM ({inside}) GROUP BY {names}"
+    declared, values = declared_keys(keys)
+    return f"SELECT i, n FROM ({numbers}) JOIN ({declared}) USING ({names})", values
+
+
+def grouped(keys: Keys, relation: Relation) -> list[str]:
+    """Return the SQL of what is compared with the keys."""
+    parts = [relation.by[column.name] for column in keys.columns]
+    if keys.grain is Grain.DAY:
+        return [f"CAST({parts[0]} AS DATE)"]
+    return [f"date_trunc('hour', {parts[0]})"] if keys.grain is Grain.HOUR else parts
+
+
+def declared_keys(keys: Keys) -> tuple[str, list[object]]:
+    """Return the declared keys as a relation of k1, k2 and their index i; and its parameters."""
+    lists: list[object] = []
+    parts: list[str] = []
+    for place, column in enumerate(keys.columns):
+        lists.append([_parameter(column, value[place]) for value in keys.values])
+        parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.grain)}[])) AS k{place + 1}")
+    return f"SELECT {joined(*parts)}, unnest(range({len(keys.values)})) AS i", lists
+
+
+def named(groups: Sequence[str]) -> list[str]:
+    """Return the names of what tells groups apart."""
+    return [f"k{place}" for place, _ in enumerate(groups, 1)]
+
+
+def joined(*parts: str) -> str:
+    """Return some SQL as a list."""
+    return ", ".join(parts)
+
+
+def _parameter(column: Column, value: Value) -> object:
+    """Return a key as DuckDB takes it: exact numbers as text, if they are decimals or need not fit in 64 bits."""
+    if column.exact is not None and (column.exact.scale or column.exact.high >= _WIDE) and isinstance(value, int):
+        return decimal_text(value, column.exact.scale)
+    return value
+
+
+def _key_type(column: Column, grain: Grain | None) -> str:
+    """Return the SQL type in which keys are compared with a column."""
+    if grain is not None:
+        return "DATE" if grain is Grain.DAY else "TIMESTAMP"
+    if column.kind is not Kind.NUMBER:
+        names = {Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIME: "TIMESTAMP", Kind.BOOLEAN: "BOOLEAN"}
+        return names[column.kind]
+    if column.exact is None:
+        return "DOUBLE"
+    if column.exact.scale:
+        return f"DECIMAL(38,{column.exact.scale})"
+    return "HUGEINT" if column.exact.high < _WIDEST else "UHUGEINT"

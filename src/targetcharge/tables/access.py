@@ -1,0 +1,68 @@
+"""Access: everything a table is made of, opened and closed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, final
+
+from targetcharge.sessions.attempt import Failure, attempt
+
+if TYPE_CHECKING:
+    from targetcharge.engines.engine import Engine
+    from targetcharge.sessions import Session
+    from targetcharge.tables.individual import UnitRoll
+    from targetcharge.tables.readers import Reader
+    from targetcharge.tables.snapshots import Snapshots
+
+
+@final
+@dataclass(frozen=True)
+class Access:
+    """What a table asks with.
+
+    Attributes:
+        engine: where the rows are.
+        session: that prices, charges and publishes.
+        reader: how numbers are read.
+        snapshots: of the data.
+        unit: whose privacy is protected, in words.
+        epsilon: of one computation.
+        roll: a meter for every unit, if each has its own.
+    """
+
+    engine: Engine
+    session: Session
+    reader: Reader
+    snapshots: Snapshots
+    unit: str
+    epsilon: float
+    roll: UnitRoll | None = None
+
+    def append(self, source: object) -> int:
+        """Add rows as the next snapshot; return its number.
+
+        Raises:
+            InvalidParameter: if they do not have the columns of the table.
+            EngineError: if they cannot be read.
+            NotAllowed: if the ledger knows other rows as the next snapshot.
+        """
+        with self.session.alone():
+            self.engine.check_unchanged()
+            self.engine.append(source)
+            try:
+                self.snapshots.grow(self.engine)
+            except BaseException:
+                self.engine.retract()
+                raise
+            return self.snapshots.number(self.engine)
+
+    def close(self) -> None:
+        """Save counters; let go of what is reserved and not used; close the ledger and the table."""
+        saved: Failure | None = None
+        if self.roll is not None:
+            saved = attempt(partial(self.session.with_roll, self.roll.leave))  # what is not saved is made again
+        self.session.close()
+        self.engine.close()
+        if isinstance(saved, Failure) and not isinstance(error := saved.error(), Exception):
+            raise error  # somebody pressed Ctrl-C

@@ -1,0 +1,145 @@
+"""Dues: what the transcript says must be charged, before it is known to whom.
+
+Who contributed to an answer is a function of the table; who took part, of the table and of the entries before it.
+So counters can be made again from the transcript at any time, and are always made from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from targetcharge.errors import TargetChargeError
+from targetcharge.ledger.entries import Spent, answers_in
+from targetcharge.tables.individual.charges import charge_of
+from targetcharge.tables.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from targetcharge.accounting.meter import Allowance
+    from targetcharge.ledger import Answer
+    from targetcharge.ledger.entries import Entry
+    from targetcharge.queries.columns import Schema
+    from targetcharge.tables.individual.charges import Charge
+
+
+@final
+@dataclass(frozen=True)
+class Everybody:
+    """All units are charged: a call broke, so who contributed is not known.
+
+    Attributes:
+        price: on the scale of the counters.
+    """
+
+    price: int
+
+
+@final
+@dataclass(frozen=True)
+class Contributors:
+    """Those who contributed to one number are charged.
+
+    Attributes:
+        charge: what was asked.
+        key: that it was about, as it is published.
+        snapshot: that it was asked on.
+    """
+
+    charge: Charge
+    key: object
+    snapshot: int
+
+
+@final
+@dataclass(frozen=True)
+class Selected:
+    """Those who contributed to the keys that a selection published are charged.
+
+    Attributes:
+        charge: what was asked.
+        keys: that were published.
+        snapshot: that it was asked on.
+    """
+
+    charge: Charge
+    keys: tuple[object, ...]
+    snapshot: int
+
+
+Due = Everybody | Contributors | Selected
+
+
+def newest(entries: Iterable[Entry]) -> int:
+    """Return the newest snapshot that some entries name; 0 if they name none."""
+    return max((told[-1].snapshot for entry in entries if (told := answers_in(entry))), default=0)
+
+
+@final
+class Dues:
+    """Reads dues from entries."""
+
+    def __init__(self, schema: Schema, allowance: Allowance) -> None:
+        """Read what was asked of a table with these columns."""
+        self._schema = schema
+        self._allowance = allowance
+        self._known: dict[tuple[str, float], Charge | None] = {}
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[Due]:
+        """Yield what is due, in order."""
+        selected: list[Answer] = []
+        for entry in entries:
+            told = answers_in(entry)
+            if told and told[-1].candidate is not None:
+                if told[-1].question:
+                    yield from self._selection(selected)
+                    selected = []
+                selected.append(told[-1])
+                continue
+            yield from self._selection(selected)
+            selected = []
+            if isinstance(entry, Spent):
+                yield Everybody(self._allowance.scaled(sum(entry.units)))
+            elif told:
+                yield from self._answer(told[-1])
+        yield from self._selection(selected)
+
+    def _answer(self, answer: Answer) -> Iterator[Due]:
+        """Yield what one answer charges: a hit, or a release, whose price is held from the draw on."""
+        drawn = answer.release == answer.seq
+        if not drawn and (answer.release is not None or not answer.hit):
+            return  # a miss is free, and a revision was paid when its release was drawn
+        charge = self._charge(answer)
+        if charge is None:
+            yield self._unknown(answer)
+        else:
+            yield Contributors(charge, answer.key, answer.snapshot)
+
+    def _selection(self, answers: list[Answer]) -> Iterator[Due]:
+        if not answers:
+            return
+        charge = self._charge(answers[0])
+        if charge is None or not charge.record.keys:
+            yield from map(self._unknown, answers)
+        else:
+            yield Selected(charge, tuple(answer.key for answer in answers), answers[0].snapshot)
+
+    def _unknown(self, answer: Answer) -> Everybody:
+        """Return what is due for an answer whose question is not known: everybody may have contributed."""
+        return Everybody(self._allowance.scaled(sum(answer.units)) if answer.hit else self._allowance.capacity)
+
+    def _charge(self, answer: Answer) -> Charge | None:
+        known = answer.question, answer.epsilon
+        if known not in self._known:
+            self._known = {known: self._read(*known), **dict(list(self._known.items())[:255])}
+        return self._known[known]
+
+    def _read(self, question: str, epsilon: float) -> Charge | None:
+        record = Record.read(question) if question else None
+        if record is None:
+            return None
+        try:
+            return charge_of(record, epsilon, self._schema, self._allowance)
+        except TargetChargeError:
+            return None

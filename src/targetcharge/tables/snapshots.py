@@ -1,0 +1,224 @@
+"""Snapshots: which data a ledger was used with, and how it grew.
+
+The table as it was first opened is snapshot 1, and everything that is appended makes the next. A keyed hash of
+each is kept beside the ledger, readable by the owner only. It is as secret as the data.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.errors import LedgerError, NotAllowed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from targetcharge.engines.engine import Engine
+
+_ENDING: Final = "-private"
+_VERSION: Final = 2
+
+
+@final
+@dataclass(frozen=True)
+class _Known:
+    """One snapshot.
+
+    Attributes:
+        fingerprint: a keyed hash of its data.
+        files: its files in the folder that was opened, if it was one.
+    """
+
+    fingerprint: str
+    files: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class _Note:
+    """What is kept.
+
+    Attributes:
+        key: of the hashes.
+        gone: how many snapshots there were of data that was replaced.
+        known: the snapshots of the data that there is.
+        columns: what its columns were declared to be, in words.
+    """
+
+    key: bytes
+    gone: int = 0
+    known: tuple[_Known, ...] = ()
+    columns: str = ""
+
+    def text(self) -> str:
+        known = [{"fingerprint": each.fingerprint, "files": each.files} for each in self.known]
+        told = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
+        return json.dumps({**told, "snapshots": known})
+
+    @classmethod
+    def of(cls, text: str) -> _Note:
+        body = json.loads(text)
+        known = tuple(_Known(each["fingerprint"], tuple(each["files"])) for each in body["snapshots"])
+        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]))
+
+
+@final
+class Snapshots:
+    """The snapshots of a table."""
+
+    def __init__(self, ledger: Path | None, *, anew: bool = False) -> None:
+        """Read what is noted beside a ledger; None for one in memory, beside which nothing is.
+
+        Args:
+            ledger: its path.
+            anew: whether a note that cannot be read may be made anew.
+
+        Raises:
+            LedgerError: if the note cannot be read.
+        """
+        self._ledger = ledger
+        self._path = None if ledger is None else ledger.with_name(ledger.name + _ENDING)
+        self._note = _Note(secrets.token_bytes(32))
+        if self._path is not None and self._path.exists():
+            kept = _read(self._path)
+            if kept is None and not anew:  # raised here, where what the note holds is not its context
+                raise _unusable(self._path)
+            self._note = kept or self._note
+
+    @property
+    def key(self) -> bytes:
+        """Return the key of the hashes: as secret as the data."""
+        return self._note.key
+
+    @property
+    def files(self) -> list[tuple[str, ...]] | None:
+        """Return which files of the folder belong to which snapshot, if that is how the table grows."""
+        found = [each.files for each in self._note.known]
+        return found if found and all(found) else None
+
+    def ahead(self, engine: Engine) -> bool:
+        """Return whether the ledger knows more snapshots than an engine has: they were appended."""
+        return len(self._note.known) > engine.snapshot
+
+    def number(self, engine: Engine) -> int:
+        """Return the number of the snapshot that an engine has now."""
+        return self._note.gone + engine.snapshot
+
+    def check(self, engine: Engine, *, new_data: bool, individual: bool, used: bool) -> None:
+        """Refuse to go on with a ledger on other data than before, unless the owner says so.
+
+        Args:
+            engine: the table.
+            new_data: whether the owner says that the data has changed.
+            individual: whether each unit has a budget, which is known by its place in the data.
+            used: whether anything was published with the ledger.
+
+        Raises:
+            NotAllowed: if the data is not what it was.
+            LedgerError: if the note beside the ledger cannot be written, or is gone where it is needed.
+        """
+        known = self._note.known
+        if individual and used and not known and self._path is not None:
+            msg = (
+                f"the private note {self._path} is gone, and with a budget for every individual it must say which"
+                " data the ledger was used with: restore it, or choose another ledger"
+            )
+            raise LedgerError(msg)
+        if individual and known and self._note.columns != _columns(engine):
+            msg = (
+                f"the columns are declared otherwise than when the ledger {self._ledger} was last used, so who"
+                " contributed to its answers cannot be told: open it with the same types, or choose another ledger"
+            )
+            raise NotAllowed(msg)
+        same = all(self._is(engine, place, each) for place, each in enumerate(known[: engine.snapshot], 1))
+        if same and (engine.snapshot <= len(known) or new_data or not known):
+            self._add(engine)
+        elif same:
+            raise NotAllowed(self._sentence("there are more files than", "the same budget is to cover them too"))
+        elif individual:
+            msg = (
+                f"the data is not what it was when the ledger {self._ledger} was last used, and with a budget for"
+                " every individual it may only grow: append what is new to what there was, or choose another"
+                " ledger"
+            )
+            raise NotAllowed(msg)
+        elif new_data:
+            self._keep(replace(self._note, gone=self._note.gone + len(known), known=()))
+            self._add(engine)
+        else:
+            reason = "it grew or was corrected, and the same budget is to cover the new data too"
+            raise NotAllowed(self._sentence("the data is not what it was", reason))
+
+    def _sentence(self, problem: str, reason: str) -> str:
+        return (
+            f"{problem} when the ledger {self._ledger} was last used. If {reason}, open it with new_data=True;"
+            " else choose another ledger"
+        )
+
+    def grow(self, engine: Engine) -> None:
+        """Note what was appended to an engine.
+
+        Raises:
+            NotAllowed: if the ledger knows other data as this snapshot.
+        """
+        if self._path is not None:
+            self._note = (
+                _read(self._path) or self._note
+            )  # another table on the same ledger may have grown meanwhile
+        place = engine.snapshot
+        if place <= len(self._note.known) and not self._is(engine, place, self._note.known[place - 1]):
+            msg = (
+                f"the ledger {self._ledger} knows other data as snapshot {self._note.gone + place}: append first"
+                " what was appended before"
+            )
+            raise NotAllowed(msg)
+        self._add(engine)
+
+    def _is(self, engine: Engine, place: int, known: _Known) -> bool:
+        return hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
+
+    def _add(self, engine: Engine) -> None:
+        """Note the snapshots that are not known yet."""
+        new = range(len(self._note.known) + 1, engine.snapshot + 1)
+        if self._path is not None and new:
+            added = [_Known(engine.fingerprint(self._note.key, place), engine.files[place - 1]) for place in new]
+            self._keep(replace(self._note, known=(*self._note.known, *added), columns=_columns(engine)))
+
+    def _keep(self, note: _Note) -> None:
+        self._note = note
+        if self._path is None:
+            return
+        draft = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
+        try:
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(note.text())
+            draft.replace(self._path)
+        except OSError:
+            pass
+        else:
+            return
+        raise _unusable(self._path)
+
+
+def _columns(engine: Engine) -> str:
+    """Return what the columns are, in words."""
+    return "; ".join(f"{name} {column.kind} {column.exact}" for name, column in sorted(engine.schema.items()))
+
+
+def _read(path: Path) -> _Note | None:
+    try:
+        return _Note.of(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _unusable(path: Path) -> LedgerError:
+    return LedgerError(
+        f"the private note {path} cannot be read or written: make its folder writable, or remove it if damaged"
+    )
