@@ -83,6 +83,7 @@ def test_json_is_one_document():
     assert found.json["meter"] == {
         "unit": "units of patient",
         "meter": "exact",
+        "charging": "shared",
         "query_epsilon": 0.1,
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
         "hits": 1,

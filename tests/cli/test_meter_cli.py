@@ -17,6 +17,7 @@ def test_the_meter_is_read_from_the_ledger_alone(opened, name):
         "unit": "units of patient",
         "meter": told["meter"].strip(),
         "targets": "NotPrior",
+        "charging": "shared",
         "hits used": "1",
         "hits left": "6",
         "held back by open sessions": "0 hits",
@@ -32,6 +33,7 @@ def test_the_meter_as_json():
     assert found == {
         "unit": "units of patient",
         "meter": "exact",
+        "charging": "shared",
         "query_epsilon": 0.1,
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
         "hits": 0,

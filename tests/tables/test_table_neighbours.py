@@ -308,7 +308,7 @@ def test_the_comparison_would_find_a_single_number(monkeypatch, tmp_path):
 
     def see(kind, made):
         with opening(kind, made) as t:
-            rows = t._engine._rows("SELECT count(*) FROM data")[0][0]
+            rows = t._engine._loaded.link.rows("SELECT count(*) FROM data")[0][0]
 
             def failing():
                 try:

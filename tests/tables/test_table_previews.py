@@ -12,6 +12,7 @@ import pytest
 
 import targetcharge as tc
 from mechanisms.goodness import BufferedEntropy
+from targetcharge.engines.duckdb.connecting import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 from targetcharge.tables import questions as q
@@ -58,8 +59,9 @@ def test_a_preview_needs_no_data_and_charges_nothing(monkeypatch, name):
     found = []
     for rows in (0, 5, 3000):
         with opened(rows, meter="renyi" if name in ON_RENYI else "exact") as t:
-            for method in ("measure", "measure_by", "fingerprint", "check_unchanged", "_rows", "_number"):
+            for method in ("measure", "measure_by", "fingerprint", "check_unchanged", "contributions", "units"):
                 monkeypatch.setattr(DuckDBEngine, method, forbidden)
+            monkeypatch.setattr(Connection, "rows", forbidden)
             seen = t.preview(question)
             monkeypatch.undo()
             found.append((str(seen), repr(seen), seen._repr_html_(), repr(seen.as_dict())))

@@ -103,8 +103,8 @@ def test_no_unit_changes_a_measure_by_more_than_its_sensitivity(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["text", "integer", "floating"])
 def test_the_search_would_find_sums_that_are_not_within_their_bounds(monkeypatch, kind, tmp_path):
-    engine = importlib.import_module("targetcharge.engines.duckdb.engine")
-    monkeypatch.setattr(engine, "clamped", lambda contribution, _total: contribution)
+    measuring = importlib.import_module("targetcharge.engines.duckdb.measuring")
+    monkeypatch.setattr(measuring, "clamped", lambda contribution, _total: contribution)
     assert any(change > measure.sensitivity for measure, change in tried(kind, 8, tmp_path))
 
 

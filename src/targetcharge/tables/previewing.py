@@ -148,7 +148,7 @@ def preview(
         chances_of = "its chances depend on the other keys" if isinstance(question, Top) else "it has no threshold"
         raise InvalidParameter("distances", distances, f"left out for this question: {chances_of}")
     return Preview(
-        question=name or _words(single, algorithm.name),
+        question=name or algorithm.name,
         epsilon=epsilon,
         price=meter.quote(target, epsilon).value,
         keys=keys,
@@ -169,14 +169,6 @@ def _margin(number: Number, margin: int, threshold: float | None) -> float:
 
 def _itself(steps: int) -> int:
     return steps
-
-
-def _words(question: Single, name: str) -> str:
-    """Return the transcript's words, and what counts as unchanged."""
-    if isinstance(question, Above | Value) and (prior := prior_value(question.prior)) is not None:
-        near = f" or within {question.tolerance:g} of it" if question.tolerance else ""
-        return f"{name}, unless it is still {markup.number(prior)}{near}"
-    return name
 
 
 def _threshold(question: Single) -> float | None:
