@@ -10,7 +10,7 @@ import hmac
 import json
 import os
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import LedgerError, NotAllowed
@@ -32,10 +32,12 @@ class _Known:
     Attributes:
         fingerprint: a keyed hash of its data.
         files: its files in the folder that was opened, if it was one.
+        units: a keyed hash of who has which id, up to this snapshot; empty if nobody needs ids.
     """
 
     fingerprint: str
     files: tuple[str, ...] = ()
+    units: str = ""
 
 
 @final
@@ -56,14 +58,15 @@ class _Note:
     columns: str = ""
 
     def text(self) -> str:
-        known = [{"fingerprint": each.fingerprint, "files": each.files} for each in self.known]
+        known = [asdict(each) for each in self.known]
         told = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
         return json.dumps({**told, "snapshots": known})
 
     @classmethod
     def of(cls, text: str) -> _Note:
         body = json.loads(text)
-        known = tuple(_Known(each["fingerprint"], tuple(each["files"])) for each in body["snapshots"])
+        found = ((each["fingerprint"], tuple(each["files"]), each["units"]) for each in body["snapshots"])
+        known = tuple(_Known(*each) for each in found)
         return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]))
 
 
@@ -84,6 +87,7 @@ class Snapshots:
         self._ledger = ledger
         self._path = None if ledger is None else ledger.with_name(ledger.name + _ENDING)
         self._note = _Note(secrets.token_bytes(32))
+        self._individual = False
         if self._path is not None and self._path.exists():
             kept = _read(self._path)
             if kept is None and not anew:  # raised here, where what the note holds is not its context
@@ -122,7 +126,7 @@ class Snapshots:
             NotAllowed: if the data is not what it was.
             LedgerError: if the note beside the ledger cannot be written, or is gone where it is needed.
         """
-        known = self._note.known
+        known, self._individual = self._note.known, individual
         if individual and used and not known and self._path is not None:
             msg = (
                 f"the private note {self._path} is gone, and with a budget for every individual it must say which"
@@ -180,13 +184,21 @@ class Snapshots:
         self._add(engine)
 
     def _is(self, engine: Engine, place: int, known: _Known) -> bool:
-        return hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
+        same = hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
+        return same and (not self._individual or hmac.compare_digest(self._units(engine, place), known.units))
+
+    def _units(self, engine: Engine, place: int) -> str:
+        return engine.digest_of_units(self._note.key, place) if self._individual else ""
 
     def _add(self, engine: Engine) -> None:
         """Note the snapshots that are not known yet."""
         new = range(len(self._note.known) + 1, engine.snapshot + 1)
         if self._path is not None and new:
-            added = [_Known(engine.fingerprint(self._note.key, place), engine.files[place - 1]) for place in new]
+            key, files = self._note.key, engine.files
+            added = [
+                _Known(engine.fingerprint(key, place), files[place - 1], self._units(engine, place))
+                for place in new
+            ]
             self._keep(replace(self._note, known=(*self._note.known, *added), columns=_columns(engine)))
 
     def _keep(self, note: _Note) -> None:

@@ -121,7 +121,7 @@ def _with_files(before: Loaded, files: Files) -> Loaded:
 def _in_place(before: Loaded, snapshots: Sequence[Files]) -> Loaded | None:
     """Return a table on a new connection that reads all files where they are; None if that cannot be."""
     parts = before.parts
-    copied = parts.snapshots[-1].end > parts.first.ends[-1]
+    copied = parts.first.parquet is None or parts.snapshots[-1].end > parts.first.ends[-1]
     if copied or any(files.kind != "parquet" for files in snapshots) or len(set(map(_folders, snapshots))) > 1:
         return None
     link = Connection(before.options.memory)

@@ -91,7 +91,7 @@ class SqliteLedger(Ledger):
                 self._commit(lambda state: self._hold(state, self._nothing))
                 self._place.settle_in()
                 with self.alone() if self._meters[0].individual else nullcontext():
-                    self._others.bury(self._commit)
+                    self._bury()
             self._refresh()
 
     def _create(self, terms: Terms) -> None:
@@ -139,7 +139,7 @@ class SqliteLedger(Ledger):
         try:
             while not self._holds(tenancy, most):
                 tenancy.stop()
-                self._others.bury(self._commit)
+                self._bury()
                 self._others.take_back(self._nothing)
         except BaseException:
             tenancy.stop()
@@ -184,6 +184,9 @@ class SqliteLedger(Ledger):
                 raise
             return False
         return True
+
+    def _bury(self) -> None:
+        self._others.bury(self._commit, spare_idle=self._meters[0].individual)
 
     def _hold(self, state: State, held: Held, seqs: int = 0) -> State:
         """Write what this tenant holds back; take a block of seqs if too few are left."""
@@ -337,7 +340,7 @@ class SqliteLedger(Ledger):
             with self._lock, self._place.translated():
                 if self._tenancy is not None and not self._broken:
                     self.forfeit("interrupted")
-                    self._others.bury(self._commit)
+                    self._bury()
         except BaseException:
             file.close()
             raise

@@ -40,14 +40,20 @@ class Others:
                             neighbour.tell()  # before the commit: it may hold less than it thinks, never more
                             self._store.hold(name, nothing)
 
-    def bury(self, commit: Callable[[Callable[[State], State]], None]) -> None:
-        """Spend what sessions held back that ended without closing."""
+    def bury(self, commit: Callable[[Callable[[State], State]], None], *, spare_idle: bool) -> None:
+        """Spend what sessions held back that ended without closing.
+
+        Args:
+            commit: writes.
+            spare_idle: whether those that died between two calls spend nothing. Where a broken call charges every
+                unit, a kernel that is shut down in the evening would cost everybody a hit.
+        """
         for name in self._store.tenants(but=self.own):
             with Neighbour(self._ledger, name) as neighbour:
                 if neighbour.died():
-                    commit(partial(self._spent, name))
+                    commit(partial(self._gone, name, spend=not (spare_idle and neighbour.idle)))
                     neighbour.remove()
 
-    def _spent(self, name: str, state: State) -> State:
+    def _gone(self, name: str, state: State, *, spend: bool) -> State:
         held = self._store.remove_tenant(name)
-        return self._store.append(state, [Spent("abandoned", held.units, held.count)]) if held else state
+        return self._store.append(state, [Spent("abandoned", held.units, held.count)]) if held and spend else state

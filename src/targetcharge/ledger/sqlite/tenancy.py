@@ -136,6 +136,12 @@ class Neighbour:
             return False
         return True
 
+    @property
+    def idle(self) -> bool:
+        """Return whether it was between two calls when it was last heard of."""
+        file = self._open("run")
+        return file is not None and os.pread(file, 1, 0) in (bytes([_IDLE]), bytes([_TAKEN]))
+
     def wait(self) -> bool:
         """Wait until it is not computing, and keep it so; False if it has left or died meanwhile.
 

@@ -169,22 +169,34 @@ class UnitRoll:
     def by(self, charge: Charge, groups: Keys, keys: Sequence[object]) -> Callable[[int, int], Iterator[int]]:
         """Return what gives the number of each key, when it is due, of those who can then pay for a hit."""
         found = self._engine.contributions_by(charge.measure, groups)
-        return self._due(Draw.of(found, [charge], keys, self._engine.snapshot))
+        draw = Draw.of(found, [charge], keys, self._engine.snapshot)
 
-    def together(self, charges: Sequence[Charge]) -> Callable[[int, int], Iterator[int]]:
-        """Return what gives several counts, each when it is due, of those who can then pay for a hit."""
-        found = self._engine.contributions([charge.measure for charge in charges])
-        return self._due(Draw.of(found, charges, [None] * len(charges), self._engine.snapshot))
-
-    def _due(self, draw: Draw) -> Callable[[int, int], Iterator[int]]:
         def numbers(first: int, last: int) -> Iterator[int]:
             counters = self.settle()
-            self._last = draw
-            size = _FEW
+            self._last, size = draw, _FEW
             while first < last:
                 upto = min(first + size, last)
                 yield from draw.sums(first, upto, counters)
                 first, size = upto, min(2 * size, _MANY)
+
+        return numbers
+
+    def together(self, charges: Sequence[Charge]) -> Callable[[int, int], Iterator[int]]:
+        """Return what gives several counts, each when it is due, of those who can then pay for a hit."""
+        snapshot = self._engine.snapshot
+        draws: dict[int, Draw] = {}  # one at a time: who contributes to a thousand counts may not fit into memory
+
+        def numbers(first: int, last: int) -> Iterator[int]:
+            counters = self.settle()
+            for index in range(first, last):
+                begin = index - index % _TOGETHER
+                if begin not in draws:
+                    some = charges[begin : begin + _TOGETHER]
+                    draws.clear()
+                    found = self._engine.contributions([charge.measure for charge in some], snapshot)
+                    draws[begin] = Draw.of(found, some, [None] * len(some), snapshot)
+                self._last = draws[begin]
+                yield self._last.sums(index - begin, index - begin + 1, counters)[0]
 
         return numbers
 
