@@ -6,14 +6,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, final
 
+from targetcharge.errors import ComputationFailed, EngineError, TargetChargeError
 from targetcharge.sessions.attempt import Failure, attempt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from targetcharge.engines.engine import Engine
     from targetcharge.sessions import Session
     from targetcharge.tables.individual import UnitRoll
     from targetcharge.tables.readers import Reader
     from targetcharge.tables.snapshots import Snapshots
+
+
+def curated(call: Callable[[], object]) -> None:
+    """Do something with the data for its owner; what an engine says when it fails may quote it, and is dropped.
+
+    Raises:
+        EngineError: if the engine fails; errors of our own are raised as they are.
+    """
+    done = attempt(call, public=(TargetChargeError,))
+    if isinstance(done, Failure):
+        error = done.error()
+        if isinstance(error, ComputationFailed):
+            msg = "the table cannot be read: the engine failed"
+            raise EngineError(msg)
+        raise error
 
 
 @final
@@ -51,7 +69,7 @@ class Access:
             self.engine.check_unchanged()
             self.engine.append(source)
             try:
-                self.snapshots.grow(self.engine)
+                curated(partial(self.snapshots.grow, self.engine))
             except BaseException:
                 self.engine.retract()
                 raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
-from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.mechanisms import Battery
 from targetcharge.mechanisms.gauge import gauged
 from targetcharge.tables.answers import Answers
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from targetcharge.tables.questions import Above, Question, Top, Watch
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: the budget's end, with what was answered before it
-    """The budget was spent on the way."""
+class Stopped(Exception):  # noqa: N818 - not an error: an early end, with what was answered before it
+    """The budget was spent on the way, or the table may not be asked any more."""
 
-    def __init__(self, answers: list[Answer], spent: BudgetSpent) -> None:
+    def __init__(self, answers: list[Answer], why: BudgetSpent | NotAllowed) -> None:
         """Tell what was answered, and what stopped it."""
         super().__init__()
         self.answers = answers
-        self.spent = spent
+        self.why = why
 
 
 @final
@@ -95,6 +95,10 @@ class Asking:
             answers.extend(self.each(tests))
         except BudgetSpent as error:
             raise Stopped(answers, error) from None
+        except NotAllowed as error:  # such as data that was appended elsewhere meanwhile
+            if not answers:
+                raise
+            raise Stopped(answers, error) from None
         return answers
 
     def many(self, asked: Sequence[Question]) -> Answers:
@@ -108,14 +112,14 @@ class Asking:
                 answers.extend(self.all(each) if isinstance(each, Battery) else [self._put(each)])
             except Stopped as stop:
                 answers += stop.answers
-                spent = stop.spent
-            except BudgetSpent as error:
-                spent = error
+                why = stop.why
+            except (BudgetSpent, NotAllowed) as error:
+                why = error
             else:
                 continue
             if not answers:
-                raise spent
-            return Answers(answers, ("question",), asked[len(answers) :], str(spent))
+                raise why
+            return Answers(answers, ("question",), asked[len(answers) :], str(why))
         return Answers(answers, ("question",))
 
     def _prepared(self, run: list[Above] | Question) -> Battery | Algorithm:

@@ -23,6 +23,7 @@ _HOW: Final = {
     Kind.TIME: "{0} < '2024-01-31 12:00'",
     Kind.BOOLEAN: "{0} = TRUE",
 }
+_DISTINCT: Final = "distinct_above(column, threshold, where)"
 _CALLS: Final = (
     ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
     ("count(where)", "a noisy count", "always"),
@@ -33,8 +34,10 @@ _CALLS: Final = (
     ("top(by, keys, k, where)", "the k keys with the largest counts", "each of them"),
     ("release(where, when)", "a noisy count, once a condition holds", "the release"),
     ("sum_above(column, lower, upper, where, threshold)", "a noisy sum if it reaches it", "reaching it"),
-    ("distinct_above(column, threshold, where)", "about how many distinct values", "reaching it"),
+    (_DISTINCT, "about how many distinct values", "reaching it"),
 )
+_OF_EACH: Final = {"release(where, when)": "its draw, published or not"}
+"""What costs otherwise, where each unit has a budget of its own."""
 
 
 @final
@@ -80,6 +83,11 @@ class Description:
     def _columns(self) -> list[tuple[str, str, str]]:
         return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]
 
+    def _calls(self) -> list[tuple[str, str, str]]:
+        if self.charging != "individual":
+            return list(_CALLS)
+        return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in _CALLS if call != _DISTINCT]
+
     def __str__(self) -> str:
         """Return it as text."""
         wide = max((len(name) for name, _ in self.columns), default=0)
@@ -87,7 +95,7 @@ class Description:
         lines += ["columns, and how to compare them (joined by AND, OR, NOT and parentheses):"]
         lines += [f"  {name:<{wide}}  {kind:<8} {how}" for name, kind, how in self._columns()]
         lines += ["questions, and what costs a hit:"]
-        lines += [f"  {call:<50} {what}; {costs}" for call, what, costs in _CALLS]
+        lines += [f"  {call:<50} {what}; {costs}" for call, what, costs in self._calls()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -95,7 +103,7 @@ class Description:
         return (
             markup.table([], self._facts())
             + markup.table(["column", "kind", "compare"], self._columns())
-            + markup.table(["question", "publishes", "costs"], _CALLS)
+            + markup.table(["question", "publishes", "costs"], self._calls())
         )
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
-from targetcharge.errors import ComputationFailed, EngineError, InvalidParameter, LedgerError, NotAllowed
+from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
-from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.opening import MEMORY, file_of
-from targetcharge.tables.access import Access
+from targetcharge.tables.access import Access, curated
 from targetcharge.tables.individual import UnitRoll
 from targetcharge.tables.individual.checkpoints import Checkpoints
 from targetcharge.tables.readers import OfAll, OfThosePaying
@@ -130,12 +130,12 @@ def open_table(
             roll=roll,
         )
         used = bool(session.transcript.last(1))
-        snapshots.check(engine, new_data=new_data, individual=individual, used=used)
+        curated(partial(snapshots.check, engine, new_data=new_data, individual=individual, used=used))
         reader: Reader = OfAll()
         if roll is not None:
             roll.begin(session.meter.tariff, None if beside is None else Checkpoints(beside, snapshots.key))
             if not snapshots.ahead(engine):  # else what was appended must be appended first
-                _settle(session, roll)
+                curated(partial(session.with_roll, roll.settle))
             reader = OfThosePaying(roll, engine.schema)
         return Table(Access(engine, session, reader, snapshots, named, query_epsilon, roll))
     except BaseException:
@@ -143,17 +143,6 @@ def open_table(
             session.close()
         engine.close()
         raise
-
-
-def _settle(session: Session, roll: UnitRoll) -> None:
-    """Bring the counters of all units up to date; what may go wrong with the rows is told to their owner."""
-    done = attempt(lambda: session.with_roll(roll.settle), public=(NotAllowed, LedgerError))
-    if isinstance(done, Failure):
-        error = done.error()
-        if isinstance(error, ComputationFailed):
-            msg = "the units of this table cannot be counted: the engine failed"
-            raise EngineError(msg)
-        raise error
 
 
 def ledger_place(source: object) -> str | Path:

@@ -13,6 +13,7 @@ from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.outcomes import Side as Where
 from targetcharge.tables.batteries import by_keys
 from targetcharge.tables.computing import Single, algorithm_of, number_asked, prior_value
+from targetcharge.tables.individual.charges import additive
 from targetcharge.tables.questions import Above, Between, Question, Side, Top, Value, Watch
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def preview(
     if not isinstance(single, Single):
         raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
     number = number_asked(single, schema)
+    if meter.individual:
+        additive(number.measure)
     algorithm = algorithm_of(single, number, epsilon, _itself)
     target = algorithm.default_target or NotPrior(None)
     accuracy = algorithm.accuracy

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 import secrets
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import LedgerError, NotAllowed
+from targetcharge.tables.private_files import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,8 +147,8 @@ class Snapshots:
         elif individual:
             msg = (
                 f"the data is not what it was when the ledger {self._ledger} was last used, and with a budget for"
-                " every individual it may only grow: append what is new to what there was, or choose another"
-                " ledger"
+                " every individual it may only grow: by `append`, or by further files in a folder. Where rows are"
+                " the units, their order counts too. Else choose another ledger"
             )
             raise NotAllowed(msg)
         elif new_data:
@@ -205,12 +205,8 @@ class Snapshots:
         self._note = note
         if self._path is None:
             return
-        draft = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
         try:
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(note.text())
-            draft.replace(self._path)
+            write_private(self._path, note.text().encode(), durable=True)
         except OSError:
             pass
         else:
@@ -232,5 +228,6 @@ def _read(path: Path) -> _Note | None:
 
 def _unusable(path: Path) -> LedgerError:
     return LedgerError(
-        f"the private note {path} cannot be read or written: make its folder writable, or remove it if damaged"
+        f"the private note {path} cannot be read or written: make its folder writable, or restore it. Where all"
+        " units share a budget, new_data=True makes a new one"
     )

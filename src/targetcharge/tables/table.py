@@ -179,8 +179,8 @@ class Table:
             return Answers(self._asking.all(tests), names)
         except Stopped as stop:
             if not stop.answers:
-                raise stop.spent from None
-            return Answers(stop.answers, names, tests.keys[len(stop.answers) :], str(stop.spent))
+                raise stop.why from None
+            return Answers(stop.answers, names, tests.keys[len(stop.answers) :], str(stop.why))
 
     def iter_watch(
         self,
@@ -297,7 +297,8 @@ class Table:
         appended must be appended again, in the same order, and is known by its contents.
 
         Args:
-            source: files or a frame with the same columns, as `tc.open` takes them.
+            source: files or a frame, as `tc.open` takes them, with the same columns of the same types: pandas goes
+                with pandas, Parquet with Parquet.
 
         Raises:
             InvalidParameter: if the columns are not those of the table; nothing was added.

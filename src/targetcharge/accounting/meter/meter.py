@@ -251,8 +251,8 @@ class Meter:
             most = price.value * (self._tariff.capacity / price.units)
             sentence = (
                 f"a hit costs a unit {price.value:.4g} on the {self._tariff.name} meter and the budget"
-                f" ({self._budget.epsilon:g}, {self._budget.delta:g}) gives each unit {most:.4g} in all: nobody"
-                " could take part. Ask with a smaller epsilon"
+                f" ({self._budget.epsilon:g}, {self._budget.delta:g}) gives each unit {most:.4g} in all: who"
+                " contributes in full could never take part. Ask with a smaller epsilon"
             )
             raise BudgetSpent(sentence, asked=price.value, left=most)
 
@@ -270,7 +270,7 @@ class Meter:
         """Return the running figure: at a fixed order, ε = (Σκ + ln(k/δ))/(a-1) at δ + Σδ_i, by Ville.
 
         k is the number of alternatives: each of their meters' figures holds, all at once. Where each unit has a
-        meter of its own it is charged at most what was published, and never more than its capacity.
+        meter of its own, its loss counts at most what was published, and never more than its capacity.
         """
         spent = min(self._totals.spent, self._tariff.capacity) if self._individual else self._totals.spent
         total = self._tariff.total(spent)

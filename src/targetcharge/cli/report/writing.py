@@ -62,10 +62,10 @@ def write(output: Path, page: str) -> None:
         with os.fdopen(file, "w", encoding="utf-8", newline="\n") as opened:
             opened.write(page)
         os.chmod(made, 0o666 & ~_mask())  # noqa: PTH101 - as any new file: it is made to be handed on
-        os.replace(made, target)  # noqa: PTH105
+        os.replace(made, target)  # noqa: PTH105 - tempfile gives names, not paths
     except OSError as error:
         with suppress(OSError):
-            os.unlink(made)  # noqa: PTH108
+            os.unlink(made)  # noqa: PTH108 - as above
         raise Mistake(_OPTION, f"{output} cannot be written ({error.strerror})") from None
 
 

@@ -72,4 +72,5 @@ def _shown(found: Inspection, units: int) -> float:
 def _cost(found: Inspection) -> str:
     plain = _plain(found)
     kind = "" if found.terms.meter == "exact" else ", if it is of the declared kind"
-    return f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}"
+    whose = " to each unit that contributed" if found.individual else ""
+    return f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}{whose}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
+
+from targetcharge.tables.private_files import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,14 +78,8 @@ class Checkpoints:
             "units": engine.digest_of_units(self._key, engine.snapshot),
         }
         line = json.dumps({**told, "seal": self._seal(told, body)}).encode()
-        draft = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
-        try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(line + b"\n" + body)
-            draft.replace(self._path)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            write_private(self._path, line + b"\n" + body, durable=False)
 
     def _seal(self, told: dict[str, object], body: bytes) -> str:
         """Return a keyed hash of everything that is saved."""

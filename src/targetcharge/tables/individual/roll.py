@@ -1,18 +1,20 @@
 """The roll: a meter for every unit, brought to the ledger's head before every draw.
 
-`read` takes note of what the ledger holds and touches no data. Everything else runs where a session runs what sees
-the data. The counters are a function of the ledger's entries and the table: they are only ever changed by what
-`read` noted, also by what this very session published.
+`read` takes note of what the ledger holds; of the data it looks only at whether saved counters fit, and tells
+nothing. Everything else runs where a session runs what sees the data. The counters are a function of the ledger's
+entries and the table: they are only ever changed by what `read` noted, also by what this very session published.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.meter import Allowance
 from targetcharge.errors import NotAllowed
 from targetcharge.ledger.entries import Spent, answers_in
+from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.tables.individual.counters import Counters
 from targetcharge.tables.individual.draws import Draw
 from targetcharge.tables.individual.dues import Contributors, Dues, Everybody, Selected, newest
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from targetcharge.ledger.entries import Entry
     from targetcharge.queries.keys import Keys
     from targetcharge.tables.individual.charges import Charge
-    from targetcharge.tables.individual.checkpoints import Checkpoints
+    from targetcharge.tables.individual.checkpoints import Checkpoints, Saved
     from targetcharge.tables.individual.dues import Due
 
 _TOGETHER: Final = 64
@@ -102,13 +104,24 @@ class UnitRoll:
     def _start(self, ledger: Ledger) -> None:
         """Start from the last saved counters that belong to this ledger and this table; else from nothing."""
         counters = Counters(self.allowance)
-        saved = None if self._checkpoints is None else self._checkpoints.load(self._engine, self.allowance)
+        saved = self._saved()
         if saved is not None and ledger.hash_at(saved.number) == saved.head:
             counters.spent, counters.base = saved.spent, saved.base
             self._noted = _Noted(saved.number, saved.head)
         else:
             self._noted = _Noted()
         self._counters = counters
+
+    def _saved(self) -> Saved | None:
+        """Return saved counters; none if they cannot be read, or the engine fails to tell whether they fit."""
+        if self._checkpoints is None:
+            return None
+        found = attempt(partial(self._checkpoints.load, self._engine, self.allowance))
+        if isinstance(found, Failure):
+            if not isinstance(error := found.error(), Exception):
+                raise error  # somebody pressed Ctrl-C
+            return None
+        return found
 
     def settle(self) -> Counters:
         """Charge what was noted; return the counters, which are at the ledger's head as it was read."""

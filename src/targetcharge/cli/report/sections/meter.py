@@ -94,7 +94,7 @@ def _odometer(findings: Findings) -> list[Html]:
     if not meters:
         return [head, aside("Not shown: this version does not know the declared targets.")]
     names = terms.alternatives or ("privacy loss so far",)
-    own = " No unit was charged more than what was published, nor more than its own capacity."
+    own = " No unit's loss counts for more than what was published, nor for more than its own capacity."
     return [
         head,
         facts([(foreign(name), _figure(each.odometer())) for name, each in zip(names, meters, strict=True)]),
