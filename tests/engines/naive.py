@@ -9,6 +9,9 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 
+import numpy as np
+
+from targetcharge.engines.contributions import Contributions
 from targetcharge.engines.engine import Engine
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Grain
@@ -17,16 +20,40 @@ from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, No
 
 
 class NaiveEngine(Engine):
-    """Rows in a list. The unit is a key of the rows, which need not be in the schema; None if every row is one."""
+    """Rows in lists, one for each snapshot.
 
-    def __init__(self, rows, schema, unit=None):
-        self.rows = list(rows)
+    The unit is a key of the rows, which need not be in the schema; None if every row is one. What is appended is
+    another such engine. Units are in the order of what `rank` makes of a row.
+    """
+
+    def __init__(self, rows, schema, unit=None, rank=None):
+        self._snapshots = [list(rows)]
         self._schema = dict(schema)
         self._unit = unit
+        self._rank = rank or (lambda row: row[unit])
+
+    @property
+    def rows(self):
+        return self._upto(None)
 
     @property
     def schema(self):
         return self._schema
+
+    @property
+    def snapshot(self):
+        return len(self._snapshots)
+
+    @property
+    def files(self):
+        return ((),) * self.snapshot
+
+    def append(self, source):
+        assert source.schema == self.schema
+        self._snapshots.append(source.rows)
+
+    def retract(self):
+        del self._snapshots[-1]
 
     def measure(self, measures):
         return [self._one(measure, self.rows) for measure in measures]
@@ -34,14 +61,64 @@ class NaiveEngine(Engine):
     def measure_by(self, measure, keys):
         return [self._one(measure, [row for row in self.rows if _has_key(row, keys, key)]) for key in keys.values]
 
+    def units(self):
+        return len(self._ids())
+
+    def digest_of_units(self, key, snapshot=None):
+        upto = {self._whose(row) for row in self._upto(snapshot)}
+        return repr((key, sorted((number, repr(unit)) for unit, number in self._ids().items() if unit in upto)))
+
+    def contributions(self, measures, snapshot=None):
+        return _gathered(measures, [self._who(measure, self._upto(snapshot)) for measure in measures])
+
+    def contributions_by(self, measure, keys, snapshot=None):
+        rows = self._upto(snapshot)
+        found = [self._who(measure, [row for row in rows if _has_key(row, keys, key)]) for key in keys.values]
+        return _gathered([measure], found)
+
     def check_unchanged(self):
         """Never does it change."""
 
-    def fingerprint(self, key):
-        return repr((key, sorted(map(repr, self.rows))))
+    def fingerprint(self, key, snapshot=None):
+        chosen = self._snapshots if snapshot is None else [self._snapshots[snapshot - 1]]
+        return repr((key, [sorted(map(repr, rows)) for rows in chosen]))
 
     def close(self):
         """Nothing to let go of."""
+
+    def _upto(self, snapshot):
+        return [row for rows in self._snapshots[:snapshot] for row in rows]
+
+    def _whose(self, row):
+        """Return the unit of a row: itself, if every row is one; None if it has none."""
+        if self._unit is None:
+            return id(row)
+        return None if is_missing(row[self._unit]) else row[self._unit]
+
+    def _ids(self):
+        """Return the id of each unit."""
+        numbers = {}
+        for rows in self._snapshots:
+            new = {}
+            for place, row in enumerate(rows):
+                unit = self._whose(row)
+                if unit is not None and unit not in numbers:
+                    new.setdefault(unit, place if self._unit is None else self._rank(row))
+            for unit in sorted(new, key=new.get):
+                numbers[unit] = len(numbers)
+        return numbers
+
+    def _who(self, measure, rows):
+        """Return what each unit contributes, by its id; nobody who contributes nothing."""
+        ids, of_units = self._ids(), defaultdict(list)
+        for row in rows:
+            if truth(measure.where, row) is True and self._whose(row) is not None:
+                of_units[ids[self._whose(row)]].append(row)
+        found = {
+            number: 1 if isinstance(measure, Count) else _contribution(measure, of_one)
+            for number, of_one in of_units.items()
+        }
+        return {number: found[number] for number in sorted(found) if found[number]}
 
     def _one(self, measure, rows):
         units = self._by_unit([row for row in rows if truth(measure.where, row) is True])
@@ -63,6 +140,14 @@ class NaiveEngine(Engine):
             if not is_missing(row[self._unit]):
                 units[row[self._unit]].append(row)
         return list(units.values())
+
+
+def _gathered(measures, found):
+    units = [number for each in found for number in each]
+    steps = [step for each in found for step in each.values()]
+    starts = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    counts = all(isinstance(measure, Count) for measure in measures)
+    return Contributions(np.array(units, np.int64), None if counts else np.array(steps, np.int64), starts)
 
 
 def is_missing(value):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.engines.duckdb.loading import RELATION
+from targetcharge.engines.duckdb.quoting import RELATION
 from targetcharge.queries.measures import Count, Total
 from targetcharge.queries.predicates import Compare, Operator
 
@@ -98,9 +98,38 @@ def opened(kind, folder, **options):
             return open_duckdb(pd.DataFrame(COLUMNS), "id", **options)
 
 
-@pytest.fixture(params=KINDS)
+def append(engine, kind, folder):
+    """Append a row of a unit that there is, in the form that the table has, and take back another."""
+    later = {"id": [1], "name": ["a"]}
+    for number in range(2):
+        match kind:
+            case "parquet" | "parquet-folder":
+                source = folder / f"later-{number}.parquet"
+                pq.write_table(pa.table(later), source)
+            case "csv":
+                source = folder / f"later-{number}.csv"
+                source.write_text("id,name\n1,a\n")
+            case "duckdb":
+                source = folder / f"later-{number}.duckdb"
+                with duckdb.connect(str(source)) as connection:
+                    connection.execute("CREATE TABLE t AS SELECT CAST(1 AS BIGINT) AS id, 'a' AS name")
+            case "arrow" | "parquet-arrow":
+                source = pa.table(later)
+            case "polars":
+                source = pl.DataFrame(later)
+            case "pandas":
+                source = pd.DataFrame(later)
+        engine.append(source)
+    engine.retract()
+    assert engine.units() == 3
+
+
+@pytest.fixture(params=[*KINDS, *(f"{kind}, appended" for kind in (*KINDS, "parquet-arrow"))])
 def engine(request, tmp_path):
-    with closing(opened(request.param, tmp_path)) as engine:
+    kind, _, appended = request.param.partition(", ")
+    with closing(opened(kind.removesuffix("-arrow"), tmp_path)) as engine:
+        if appended:
+            append(engine, kind, tmp_path)
         yield engine
 
 
@@ -158,8 +187,11 @@ def test_a_cursor_of_the_connection_is_locked_too(engine, places):
             cursor.execute("SET enable_external_access = true")
 
 
-def test_a_database_cannot_be_written_to(tmp_path):
+@pytest.mark.parametrize("later", [False, True], ids=["opened", "appended"])
+def test_a_database_cannot_be_written_to(later, tmp_path):
     with closing(opened("duckdb", tmp_path)) as engine:
+        if later:
+            append(engine, "duckdb", tmp_path)
         for sql in (
             "INSERT INTO source.t VALUES (9, 'x')",
             "DROP TABLE source.t",
@@ -229,8 +261,12 @@ def test_what_does_not_fit_in_memory_is_spilled_to_a_private_folder(large):
 
 
 @pytest.mark.parametrize("way", ["closed", "closed-twice", "dropped"])
-def test_the_spill_folder_goes_with_the_table(way, tmp_path):
-    engine = opened("arrow", tmp_path)
+@pytest.mark.parametrize("kind", ["arrow", "arrow, appended", "parquet, appended"])
+def test_the_spill_folder_goes_with_the_table(kind, way, tmp_path):
+    kind, _, appended = kind.partition(", ")
+    engine = opened(kind, tmp_path)
+    if appended:
+        append(engine, kind, tmp_path)
     spill = engine._loaded.spill
     (spill / "left behind").write_text("by a query that was cut off")
     assert stat.S_IMODE(spill.stat().st_mode) == 0o700

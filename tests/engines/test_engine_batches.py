@@ -102,7 +102,7 @@ def rows():
 
 def cubes(engine):
     """Return the names of the cubes that there are in DuckDB, and the columns that they are known by."""
-    found = engine._rows("SELECT table_name FROM duckdb_tables() WHERE temporary")
+    found = engine._loaded.link.rows("SELECT table_name FROM duckdb_tables() WHERE temporary")
     assert sorted(name for name, *_ in found) == sorted(engine._cubes._made.values())
     return set(engine._cubes._made)
 

@@ -1,0 +1,73 @@
+"""What a source is: how a table is written to it, and what is left of its rows there."""
+
+# ruff: noqa: ARG002 - one interface, whose implementations need not use every argument
+
+from abc import ABC, abstractmethod
+
+from engines.naive import NaiveEngine, is_missing
+from engines.rows import ARROW, Table
+from targetcharge.engines.duckdb import open_duckdb
+from targetcharge.queries.columns import Column
+
+
+class Source(ABC):
+    """A way to hand over a table. `types` are those that it can hold."""
+
+    types = ARROW
+
+    @abstractmethod
+    def given(self, table, folder):
+        """Return the table as what is handed over, and the options to open it with."""
+
+    def opened(self, table, folder, unit):
+        """Return an engine over the table."""
+        source, options = self.given(table, folder)
+        return open_duckdb(source, unit, **options)
+
+    def kind(self, kind, cells):
+        """Return the kind and the exact numbers of a column there."""
+        return kind.kind, kind.exact
+
+    def value(self, kind, value):
+        """Return what a value is there."""
+        return value
+
+    def unit(self, kind, value, cells):
+        """Return what tells units apart there."""
+        return None if is_missing(value) else self.value(kind, value)
+
+    def rank(self, kind, value, cells):
+        """Return what units are in the order of there."""
+        return self.unit(kind, value, cells)
+
+    def told(self, kind, cells):
+        """Return what must be the same for units of two tables to be comparable."""
+        return
+
+    def ordered(self, table):
+        """Return the rows in the order in which they are read."""
+        return table.rows
+
+    def fitted(self, table):
+        """Return the table, or one like it that the source can hold."""
+        return table
+
+    def naive(self, table, unit):
+        """Return the reference over what this source keeps of a table."""
+        table = Table(table.types, tuple(self.ordered(table)))
+        columns = {name: table.column(name) for name in table.types}
+        schema = {name: Column(name, *self.kind(kind, columns[name])) for name, kind in table.types.items()}
+        rows = []
+        for number, row in enumerate(table.rows):
+            seen = {
+                name: None if is_missing(value) else self.value(table.types[name], value)
+                for name, value in zip(table.types, row, strict=True)
+            }
+            if unit is not None:
+                cell = table.types[unit], columns[unit][number], columns[unit]
+                seen[UNIT], seen[RANK] = self.unit(*cell), self.rank(*cell)
+            rows.append(seen)
+        return NaiveEngine(rows, schema, None if unit is None else UNIT, lambda row: row[RANK])
+
+
+UNIT, RANK = "the unit, which is no column", "what units are in the order of"

@@ -1,0 +1,62 @@
+"""Tables with a budget for every individual, and a look at what nobody may see: counters, and numbers drawn."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+import targetcharge as tc
+from sessions.scripted import budget_of
+from targetcharge.tables.individual import UnitRoll
+
+EPSILON = 0.1
+
+
+def opened(source, hits=3, *, unit="unit", meter="exact", **options):
+    """Open a table in which every unit has this many hits of tests."""
+    budget = options.pop("budget", None) or budget_of(hits, EPSILON, meter=meter)
+    found = {"query_epsilon": EPSILON, "meter": meter, "charging": "individual", **options}
+    return tc.open(source, unit=unit, budget=budget, **found)
+
+
+def crowd(*groups):
+    """Return rows of units: each group is the ids of its units and its number, with a row for each."""
+    rows = [(unit, group) for units, group in groups for unit in units]
+    return pd.DataFrame(rows, columns=["unit", "week"])
+
+
+def counters(t):
+    """Return what every unit has paid at the ledger's head, by id."""
+    t._session.with_roll(t._access.roll.settle)
+    return t._access.roll._counters.spent.tolist()
+
+
+def capacity(t):
+    """Return what every unit may pay, on the scale of the counters."""
+    return t._access.roll.allowance.capacity
+
+
+class Drawn(list):
+    """The exact numbers that were drawn for, in order: of a batch those that were due; of a selection all."""
+
+    def __init__(self, monkeypatch):
+        super().__init__()
+        for name in ("number", "best"):
+            self._spy(monkeypatch, name, self._told)
+        for name in ("by", "together"):
+            self._spy(monkeypatch, name, self._due)
+
+    def _spy(self, monkeypatch, name, tell):
+        original = getattr(UnitRoll, name)
+        monkeypatch.setattr(UnitRoll, name, lambda roll, *asked: tell(original(roll, *asked)))
+
+    def _told(self, found):
+        self += found if isinstance(found, list) else [found]
+        return found
+
+    def _due(self, numbers):
+        def due(first, last):
+            for number in numbers(first, last):
+                self.append(number)
+                yield number
+
+        return due

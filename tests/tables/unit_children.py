@@ -1,0 +1,184 @@
+"""What the processes of the tests of crashes and of many askers do. Each gets its end of a pipe first."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+
+import targetcharge as tc
+from tables.individuals import opened
+from tables.naive_units import table_of
+from targetcharge.engines.duckdb.engine import DuckDBEngine
+from targetcharge.ledger.sqlite.ledger import SqliteLedger
+from targetcharge.tables.individual import UnitRoll, checkpoints, roll
+from targetcharge.tables.snapshots import Snapshots
+
+
+def _pending(t):
+    t.release("week >= 1", lambda _: False)
+    return []
+
+
+QUESTIONS = [
+    lambda t: [t.count("week = 0")],
+    lambda t: list(t.watch(None, "week", [0, 1, 2], 3)),
+    lambda t: [t.above(None, 2)],
+    lambda t: t.top("place", ["a", "b", "c"], 2),
+    _pending,
+    lambda t: [t.count(tc.questions.total("fee", -2, 5, grid="0.25"))],
+    lambda t: list(t.ask_many([tc.questions.above("week = 0", 0), tc.questions.above("place = 'a'", 0)])),
+]
+
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Fuse:
+    """Kills the process when it is lit for the nth time."""
+
+    def __init__(self, nth):
+        self._left = nth
+
+    def light(self):
+        self._left -= 1
+        if not self._left:
+            die()
+
+
+def _around(kind, name, fuse, *, after=False):
+    original = getattr(kind, name)
+
+    def replaced(*asked, **options):
+        if not after:
+            fuse.light()
+        found = original(*asked, **options)
+        if after:
+            fuse.light()
+        return found
+
+    setattr(kind, name, replaced)
+
+
+class _HalfWritten:
+    """A file that is half written when the process dies."""
+
+    def __init__(self, file, fuse):
+        self._file, self._fuse = file, fuse
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def write(self, body):
+        self._file.write(body[: len(body) // 2])
+        self._file.flush()
+        self._fuse.light()
+        self._file.write(body[len(body) // 2 :])
+
+
+def _half(fuse):
+    original = os.fdopen
+
+    class Os:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def fdopen(self, *asked):
+            return _HalfWritten(original(*asked), fuse)
+
+    checkpoints.os = Os()
+
+
+POINTS = {
+    "before reserve": lambda fuse: _around(SqliteLedger, "reserve", fuse),
+    "after reserve": lambda fuse: _around(SqliteLedger, "reserve", fuse, after=True),
+    "before the scan": lambda fuse: _around(DuckDBEngine, "contributions", fuse),
+    "after the scan": lambda fuse: _around(DuckDBEngine, "contributions", fuse, after=True),
+    "before settle": lambda fuse: _around(SqliteLedger, "settle", fuse),
+    "after settle": lambda fuse: _around(SqliteLedger, "settle", fuse, after=True),
+    "in the counters": lambda fuse: _around(roll, "_pay", fuse),
+    "after the counters": lambda fuse: _around(UnitRoll, "settle", fuse, after=True),
+    "in a checkpoint": _half,
+    "after a checkpoint": lambda fuse: _around(checkpoints.Checkpoints, "save", fuse, after=True),
+    "before an append is noted": lambda fuse: _around(Snapshots, "grow", fuse),
+    "after an append is noted": lambda fuse: _around(Snapshots, "grow", fuse, after=True),
+    "at the end": lambda fuse: _around(SqliteLedger, "close", fuse),
+}
+
+
+def dies(pipe, path, snapshots, options, point, nth):
+    """Ask all questions, growing on the way, and say what was answered; die on the way."""
+    roll._TOGETHER = 3
+    POINTS[point](Fuse(nth))
+    t = opened(table_of(snapshots[0]), ledger=path, **options)
+    for number, ask in enumerate(QUESTIONS * 2):
+        if number == 4:
+            t.append(table_of(snapshots[1]))
+        pipe.send([answer.seq for answer in ask(t) if answer.hit])
+    t.close()
+    pipe.send("closed")
+
+
+# Many askers.
+
+
+def asks(pipe, path, snapshots, options, seed, rounds):
+    """Ask at random, several watches at a time; tell every number that was drawn, and the ledger's head then."""
+    rng = random.Random(seed)
+    t = opened(table_of(snapshots[0]), ledger=path, **options)
+    told = []
+    _tell(told, lambda: t._session._ledger._store.state().number)
+    pipe.send("ready")
+    pipe.recv()
+    watches = [
+        t.iter_watch(rng.choice([None, "place = 'a'"]), "week", rng.sample(range(4), 4), rng.randint(-3, 9))
+        for _ in range(rounds)
+    ]
+    for _ in range(rounds):
+        kind = rng.randrange(5)
+        if kind < 2:
+            next(rng.choice(watches), None)
+        elif kind == 2:
+            t.above(rng.choice(["week = 0", None, "place = 'a'"]), rng.randint(-5, 20))
+        elif kind == 3:
+            t.top("place", ["a", "b", "c"], rng.randint(1, 3), threshold=rng.choice([None, 5]))
+        else:
+            t.release("week >= 1", lambda number: number > 10)
+    pipe.send(told)
+    if seed % 2:
+        die()
+    t.close()
+    pipe.send("closed")
+
+
+def _tell(told, head):
+    number, best, by, together = UnitRoll.number, UnitRoll.best, UnitRoll.by, UnitRoll.together
+
+    def one(self, charge):
+        found = number(self, charge)
+        told.append((head(), charge.text, charge.prices.epsilon, None, found))
+        return found
+
+    def selection(self, charge, groups, keys):
+        found = best(self, charge, groups, keys)
+        told.append((head(), charge.text, charge.prices.epsilon, tuple(keys), tuple(found)))
+        return found
+
+    def _later(numbers, named):
+        def due(first, last):
+            for place, found in enumerate(numbers(first, last), first):
+                charge, key = named(place)
+                told.append((head(), charge.text, charge.prices.epsilon, key, found))
+                yield found
+
+        return due
+
+    UnitRoll.number, UnitRoll.best = one, selection
+    UnitRoll.by = lambda self, charge, groups, keys: _later(
+        by(self, charge, groups, keys), lambda place: (charge, keys[place])
+    )
+    UnitRoll.together = lambda self, charges: _later(together(self, charges), lambda place: (charges[place], None))
