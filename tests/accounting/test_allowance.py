@@ -30,7 +30,8 @@ def kappa(prices, steps):
     units = int(prices.of(np.array([steps]))[0])
     if units > prices.allowance.capacity:
         return mpmath.inf
-    return mpmath.mpf(units << prices.allowance.shift) / mpmath.mpf(2) ** 128
+    grains = units / prices.allowance.scale
+    return mpmath.mpf(grains.numerator) / grains.denominator / mpmath.mpf(2) ** 128
 
 
 # Laws: of a number n with the noise that is drawn for ε. All of it in mpmath, from the rate as a fraction.
@@ -162,7 +163,7 @@ def test_a_price_is_that_of_the_contribution_rounded_up_by_one_level_at_most(eps
             assert found >= closed(order, mpmath.mpf(epsilon) * steps / sensitivity)
             next_level = steps + (0 if sensitivity <= LEVELS else Fraction(sensitivity, LEVELS) + 1)
             at = mpmath.mpf(epsilon) * min(mpmath.mpf(1), mpmath.mpf(float(next_level)) / sensitivity)
-            unit = mpmath.mpf(2) ** (allowance.shift - 128)
+            unit = mpmath.mpf(float(1 / allowance.scale)) / mpmath.mpf(2) ** 128
             assert found <= closed(order, at * (1 + mpmath.mpf(2) ** -40)) * (1 + mpmath.mpf(10) ** -8) + unit
 
 
@@ -213,7 +214,7 @@ def test_a_price_that_nobody_can_pay_is_one_more_than_the_capacity():
 @pytest.mark.parametrize("sensitivity", [1, 2, 4096, 4097, 10**9, 2**50])
 def test_on_the_exact_meter_every_contribution_but_none_is_one_hit(sensitivity):
     allowance = Allowance.of(exact_tariff(tc.Budget(3.0, 1e-6), 0.1, tc.NotPrior(None)))
-    assert (allowance.capacity, allowance.shift) == (7, 0)
+    assert (allowance.capacity, allowance.scale) == (7, 1)
     for epsilon in (0.1, 0.03):
         prices = allowance.prices(tc.NotPrior(None), epsilon, sensitivity)
         steps = np.array([0, 1, -1, sensitivity, -sensitivity, max(1, sensitivity // 2), 0])
@@ -246,10 +247,10 @@ def test_the_scale_rounds_prices_up_and_the_capacity_down(epsilon, delta, query)
         except tc.InvalidParameter:
             continue
         allowance = Allowance.of(tariff)
-        scale = 1 << allowance.shift
+        scale = 1 / allowance.scale
         assert 1 <= allowance.capacity <= MOST
         assert allowance.capacity * scale <= tariff.capacity < (allowance.capacity + 1) * scale
-        assert allowance.shift == 0 or allowance.capacity >= MOST // 2  # no finer one fits
+        assert scale == 1 or allowance.capacity >= MOST // 4  # no much finer one fits
         for units in (1, tariff.typical.units, tariff.capacity - 1, tariff.capacity, 3 * tariff.capacity):
             scaled = allowance.scaled(units)
             assert scaled * scale >= min(units, allowance.capacity * scale)

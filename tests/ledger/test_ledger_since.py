@@ -97,13 +97,14 @@ def test_the_hash_of_an_entry_is_that_of_all_before_it(tmp_path):
     assert started("memory", None).hash_at(1) is None
 
 
-def test_a_ledger_in_memory_that_forgets_gives_what_it_remembers(tmp_path):
+def test_a_ledger_in_memory_that_forgets_says_so(tmp_path):
     ledger = started("memory", tmp_path, keep=2)
     for _ in range(5):
         publish(ledger, True)
     assert ledger.since(4) == (5, list(ledger.entries())[1:])
     assert ledger.since(3) == (5, list(ledger.entries()))
-    assert ledger.since(0) == (5, list(ledger.entries()))
+    with pytest.raises(tc.LedgerError, match="forgotten"):
+        ledger.since(2)
 
 
 def test_what_others_wrote_is_new_and_the_dead_are_buried_when_one_is_alone(tmp_path):

@@ -107,7 +107,7 @@ def paid_by_the_last(table):
     """Return what the unit with the last id was charged: hits, or the sum of Rényi prices."""
     units, tariff = table._access.roll, table.meter.tariff
     table._session.with_roll(units.settle)
-    spent = int(units._counters.spent[-1]) << units.allowance.shift
+    spent = int(int(units._counters.spent[-1]) / units.allowance.scale)
     return tariff.total(spent) if tariff.name == "renyi" else float(spent)
 
 

@@ -11,6 +11,7 @@ from tables.individuals import opened
 from tables.naive_units import table_of
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
+from targetcharge.tables import private_files
 from targetcharge.tables.individual import UnitRoll, checkpoints, roll
 from targetcharge.tables.snapshots import Snapshots
 
@@ -73,6 +74,9 @@ class _HalfWritten:
     def __exit__(self, *_):
         self._file.close()
 
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
     def write(self, body):
         self._file.write(body[: len(body) // 2])
         self._file.flush()
@@ -81,16 +85,22 @@ class _HalfWritten:
 
 
 def _half(fuse):
-    original = os.fdopen
+    """Die when a checkpoint is half written; notes are written by the same function, and are left alone."""
+    original = checkpoints.write_private
 
     class Os:
         def __getattr__(self, name):
             return getattr(os, name)
 
         def fdopen(self, *asked):
-            return _HalfWritten(original(*asked), fuse)
+            return _HalfWritten(os.fdopen(*asked), fuse)
 
-    checkpoints.os = Os()
+    def halfway(*asked, **options):
+        private_files.os = Os()
+        original(*asked, **options)
+        private_files.os = os
+
+    checkpoints.write_private = halfway
 
 
 POINTS = {

@@ -95,7 +95,7 @@ def prices_are_those_of_small_epsilons(monkeypatch):
 
     def rough(allowance, target, epsilon, sensitivity):
         order = allowance.tariff.order
-        full = grains_up(order * (order - 1) * epsilon**2) >> allowance.shift
+        full = int(grains_up(order * (order - 1) * epsilon**2) * allowance.scale)
         return replace(right(allowance, target, epsilon, sensitivity), full=full)
 
     monkeypatch.setattr(Allowance, "prices", rough)

@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, final
 
+from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
@@ -112,7 +113,14 @@ class MemoryLedger(Ledger):
         return iter(list(self._entries))
 
     def since(self, number: int) -> Tail:
-        """Return the entries after a number, of those that are remembered."""
+        """Return the entries after a number.
+
+        Raises:
+            LedgerError: if not all of them are remembered.
+        """
+        if self._added - number > len(self._entries):
+            msg = "this ledger in memory has forgotten some of its entries"
+            raise LedgerError(msg)
         return self._added, [self._entries[place] for place in range(number - self._added, 0)]
 
     def hash_at(self, number: int) -> None:

@@ -12,7 +12,7 @@ less, so prices and capacity are put on a scale that fits: prices rounded up, th
 (7, [1, 1])
 >>> renyi = Allowance.of(renyi_tariff(Budget(3.0, 1e-6), 0.1, NotPrior(None)))
 >>> low, high = renyi.prices(NotPrior(None), 0.1, 4).of(np.array([1, -4])).tolist()
->>> 15 < high / low < 17
+>>> 16 < high / low  # four times the ε costs sixteen times as much, and more where a hit is dear
 True
 """
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -46,23 +47,27 @@ _LEVELS: Final = 4096
 @final
 @dataclass(frozen=True)
 class Allowance:
-    """What each unit may be charged, in whole units of 2^shift of the tariff's own.
+    """What each unit may be charged, in whole units of its own.
 
     Attributes:
         tariff: of the session.
         capacity: the most one unit may ever be charged; at most 2^40.
-        shift: of the scale.
+        scale: what one unit of the tariff is worth in them. A typical hit is a power of 2, so that a unit can pay
+            for exactly as many as the tariff grants.
     """
 
     tariff: Tariff
     capacity: int
-    shift: int
+    scale: Fraction
 
     @classmethod
     def of(cls, tariff: Tariff) -> Allowance:
         """Return the allowance that a tariff gives to every unit."""
-        shift = max(0, tariff.capacity.bit_length() - _BITS)
-        return cls(tariff, tariff.capacity >> shift, shift)
+        hits, power = Fraction(tariff.capacity, tariff.typical.units), 0
+        if tariff.name == "renyi":
+            power = _BITS - math.ceil(hits).bit_length()
+        scale = Fraction(2) ** power / tariff.typical.units
+        return cls(tariff, math.floor(tariff.capacity * scale), scale)
 
     @property
     def counter(self) -> type[np.integer]:
@@ -71,7 +76,7 @@ class Allowance:
 
     def scaled(self, units: int) -> int:
         """Return units of the tariff on this scale, rounded up; at most the capacity."""
-        return min(self.capacity, -(-units >> self.shift))
+        return min(self.capacity, math.ceil(units * self.scale))
 
     def prices(self, target: Target, epsilon: float, sensitivity: int) -> Prices:
         """Return the prices of a hit by what a unit contributes.
@@ -84,7 +89,7 @@ class Allowance:
         Raises:
             NotAllowed: if the tariff has no price for it.
         """
-        full = -(-self.tariff.quote(target, epsilon).units >> self.shift)
+        full = math.ceil(self.tariff.quote(target, epsilon).units * self.scale)
         return Prices(self, target, epsilon, sensitivity, min(full, self.capacity + 1))
 
 
@@ -134,4 +139,6 @@ class Prices:
             kappa = prices.q_target(order, *self.target.part(self.epsilon, steps))
         else:
             kappa = self.target.kappa(order, min(self.epsilon, up(self.epsilon * steps / self.sensitivity)))
-        return self.full if kappa == math.inf else min(self.full, -(-grains_up(kappa) >> self.allowance.shift))
+        if kappa == math.inf:
+            return self.full
+        return min(self.full, math.ceil(grains_up(kappa) * self.allowance.scale))

@@ -105,5 +105,5 @@ class Checkpoints:
     def _terms(self, allowance: Allowance) -> dict[str, object]:
         """Return what counters depend on besides ledger and table."""
         kind = np.dtype(allowance.counter).str
-        scale = {"capacity": allowance.capacity, "shift": allowance.shift}
+        scale = {"capacity": allowance.capacity, "scale": str(allowance.scale)}
         return {"version": _VERSION, "counter": kind, **scale}
