@@ -160,6 +160,19 @@ def test_rows_of_a_database_from_which_some_were_deleted(gone, tmp_path):
         assert number(engine, "x", 5) == [*([left.index(5)] if 5 in left else []), len(left)]
 
 
+def test_units_of_an_enum_are_its_texts_however_they_are_numbered(tmp_path):
+    for place, names in enumerate(("'z', 'b', 'a'", "'a', 'c', 'z'")):
+        with duckdb.connect(str(tmp_path / f"{place}.duckdb")) as connection:
+            connection.execute(f"CREATE TYPE name AS ENUM ({names}); CREATE TABLE t (id name)")
+            connection.execute(f"INSERT INTO t SELECT unnest([{names}])")
+    with closing(open_duckdb(tmp_path / "0.duckdb", "id")) as engine:
+        assert [number(engine, "id", name) for name in "abz"] == [[0], [1], [2]]
+        engine.append(tmp_path / "1.duckdb")
+        engine.append(pa.table({"id": ["b", "aa"]}))
+        assert [number(engine, "id", name) for name in ("a", "b", "z", "c", "aa")] == [[0], [1], [2], [3], [4]]
+        assert engine.measure([Count(None)]) == [5]
+
+
 NAMES = (
     *("filename", "file_index", "place", "file", "unit", "known", "contribution", "step"),
     *("u", "n", "m", "i", "id", "t", "s", "p", "start", "k1", "c0", "s0", "t0"),
