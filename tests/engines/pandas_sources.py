@@ -49,10 +49,8 @@ class Pandas(Source):
         return None if is_missing(value) else float(value) if kind in WHOLE and None in cells else value
 
     def rank(self, kind, value, cells):
-        """Units of NumPy's numbers are in their order, others in the order of their texts."""
-        if kind is ZONED and value is not None:
-            return str(pd.Timestamp(value, tz="UTC").tz_convert("Europe/Berlin"))
-        return value if is_missing(value) or kind.kind is Kind.NUMBER else str(value)
+        """Units of NumPy's numbers and times are in their order, others in the order of their texts."""
+        return value if is_missing(value) or kind.kind in (Kind.NUMBER, Kind.TIME) else str(value)
 
     def told(self, kind, cells):
         """One that is missing turns whole numbers into others, and booleans into objects."""

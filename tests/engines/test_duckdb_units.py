@@ -57,6 +57,13 @@ def test_pandas_units_of_any_object():
         assert engine.measure([Count(None)]) == [6]
 
 
+def test_pandas_units_at_the_end_of_time_in_a_zone_that_is_ahead():
+    times = pd.Series(["9999-12-31 23:59:59.999999", "2024-01-01", "2024-01-01", None], dtype="datetime64[us]")
+    zoned = times.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    with closing(open_duckdb(pd.DataFrame({"id": zoned, "x": range(4)}), "id")) as engine:
+        assert (engine.measure([Count(None)]), engine.units()) == ([2], 2)
+
+
 # One row's value makes no question fail
 
 

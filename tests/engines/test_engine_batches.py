@@ -121,7 +121,7 @@ def test_a_cube_answers_later_questions_about_some_of_its_columns(rows):
     schema = engine.schema
     wide = [Count(All((each.where, Missing(schema["ill"])))) for each in equal_to(schema["county"], ("Kent", ""))]
     assert engine.measure(wide) == naive.measure(wide)
-    engine._rows("CREATE OR REPLACE TABLE data AS SELECT * FROM data LIMIT 0")  # whoever looks there finds nothing
+    engine._loaded.link.rows("DELETE FROM kept")  # whoever looks there finds nothing
     for asked in (equal_to(schema["county"], ("kent", "%")), [Count(Missing(schema["ill"]))], [Count(None)]):
         assert engine.measure(asked) == naive.measure(asked)
     assert cubes(engine) == {("county", "ill")}

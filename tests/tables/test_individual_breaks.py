@@ -128,6 +128,8 @@ def replayed(t):
     return found
 
 
+# Between the call that opens the file of the lock and the block that closes it, the garbage collector does that.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_ctrl_c_at_any_moment_of_a_call_charges_before_the_next_one_draws(monkeypatch, tmp_path, kind):
     """Two hits each: a call, one that is interrupted, and two more. Without noise they publish what was drawn."""

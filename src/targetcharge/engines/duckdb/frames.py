@@ -143,14 +143,17 @@ def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) 
     if not named or str(frame[named[0]].dtype) in _ITSELF:
         return Frame("pandas", _straight(arrays), casts, other=other)
     series, units = frame[named[0]], unused(frame.columns)
-    if series.dtype.kind not in "iu":
+    written = f"{series.dtype} of pandas"
+    if series.dtype.kind in "iu":
+        whole, written = _whole(series), "whole numbers"
+    elif str(series.dtype).startswith("datetime64"):
+        whole = series.astype("int64").to_numpy()  # as objects, those at the end of time are not in every zone
+    else:
         told, casts[units] = {units: _told_apart(series)}, "VARCHAR"
-        return Frame(
-            "pandas", _straight({**arrays, **told}), casts, units, f"{series.dtype} of pandas", other=other
-        )
+        return Frame("pandas", _straight({**arrays, **told}), casts, units, written, other=other)
     known = unused([*frame.columns, units], "known")
-    told = {units: _whole(series), known: series.notna().to_numpy(dtype=np.bool_)}
-    return Frame("pandas", _straight({**arrays, **told}), casts, units, "whole numbers", known, other)
+    told = {units: whole, known: series.notna().to_numpy(dtype=np.bool_)}
+    return Frame("pandas", _straight({**arrays, **told}), casts, units, written, known, other)
 
 
 def _straight(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -33,6 +33,7 @@ from targetcharge.numerics.rounding import grains_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from io import FileIO
     from pathlib import Path
 
     from targetcharge.accounting.meter import Meter
@@ -335,16 +336,18 @@ class SqliteLedger(Ledger):
 
     def alone(self) -> AbstractContextManager[object]:
         """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
-        file = alone(self._place.path)
+        file: FileIO | None = None
         try:
+            file = alone(self._place.path)
             with self._lock, self._place.translated():
                 if self._tenancy is not None and not self._broken:
                     self.forfeit("interrupted")
                     self._bury()
+            return file  # noqa: TRY300 - an interrupt here must close it too
         except BaseException:
-            file.close()
+            if file is not None:
+                file.close()
             raise
-        return file
 
     def close(self, patience: float | None = None) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
