@@ -30,10 +30,11 @@ class Side(StrEnum):
 
 
 class Mark(Enum):
-    """A published outcome that is no value: "too close to call", or "much as it was"."""
+    """A published outcome that is no value: "too close to call", "much as it was", or "too few agree"."""
 
     BOUNDARY = "boundary"
     UNCHANGED = "unchanged"
+    LOW = "low"
 
     def __repr__(self) -> str:
         """Return the name it is imported by."""
@@ -42,6 +43,7 @@ class Mark(Enum):
 
 BOUNDARY: Final = Mark.BOUNDARY
 UNCHANGED: Final = Mark.UNCHANGED
+LOW: Final = Mark.LOW
 
 PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from targetcharge.cli.standing import facts, plain
-from targetcharge.ledger import Answer
+from targetcharge.ledger import Answer, Sheet
 from targetcharge.ledger.entries import DeltaSpent, Restored, Run, Spent, text_of, to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
@@ -80,6 +80,10 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case Run(answers):
             received, what, outcome, price = _cells(answers[-1])
             return received, f"{len(answers):,} keys of {what}", f"{answers[-1].key!r}: {outcome}", price
+        case Sheet():
+            received, what, _, price = _cells(entry.first)
+            outcome = f"{len(entry.outcomes):,} different outcomes"
+            return received, f"{len(entry):,} requests of {what}", outcome, f"{len(entry.hits):,} × {price}"
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):

@@ -4,6 +4,7 @@ from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import Entry, Pending
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.memory import MemoryLedger
+from targetcharge.ledger.sheet import Sheet
 from targetcharge.ledger.sqlite import SqliteLedger
 from targetcharge.ledger.terms import Terms
 
@@ -15,6 +16,7 @@ __all__ = [
     "Most",
     "Pending",
     "Settlement",
+    "Sheet",
     "SqliteLedger",
     "Terms",
 ]

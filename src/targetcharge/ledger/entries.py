@@ -11,14 +11,17 @@ True
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.answer import Answer, Interval
+from targetcharge.ledger.sheet import Sheet
 from targetcharge.outcomes import Mark, Side
 
 VERSION: Final = 1
@@ -84,7 +87,7 @@ class Restored:
     number: int
 
 
-Entry = Answer | Run | Spent | DeltaSpent | Restored
+Entry = Answer | Run | Sheet | Spent | DeltaSpent | Restored
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,9 @@ class Sums:
                 return self._charged(entry.units, tuple(map(int, entry.hits))) if entry.hit else self
             case Run(answers):
                 return self.plus(answers[-1])
+            case Sheet():
+                hits = (len(entry.hits) if unit else 0 for unit in entry.first.units)
+                return self._charged(entry.units, tuple(hits))
             case Spent(_, units, count):
                 return self._charged(units, tuple(count if unit else 0 for unit in units))
             case DeltaSpent(grains):
@@ -149,6 +155,8 @@ def text_of(entry: Entry) -> str:
             kind, body = "answer", _plain_answer(entry)
         case Run(answers):
             kind, body = "run", _plain_run(answers)
+        case Sheet():
+            kind, body = "sheet", _plain_sheet(entry)
         case Spent():
             kind, body = "spent", asdict(entry)
         case DeltaSpent():
@@ -174,6 +182,8 @@ def entry_of(text: str) -> Entry:
             return _answer_of(body)
         if kind == "run":
             return _run_of(body)
+        if kind == "sheet":
+            return _sheet_of(body)
         if "units" in body:
             body["units"] = tuple(body["units"])
         return cast("Entry", _KINDS[kind](**body))
@@ -186,7 +196,20 @@ def answers_in(entry: Entry) -> tuple[Answer, ...]:
     """Return the answers that an entry holds: one, several or none."""
     if isinstance(entry, Answer):
         return (entry,)
-    return entry.answers if isinstance(entry, Run) else ()
+    return entry.answers if isinstance(entry, Run | Sheet) else ()
+
+
+def charges(entry: Entry) -> bool:
+    """Return whether an entry adds to the totals: not if all its answers are misses."""
+    match entry:
+        case Answer():
+            return entry.hit
+        case Run(answers):
+            return answers[-1].hit
+        case Sheet():
+            return bool(entry.hits)
+        case _:
+            return True
 
 
 def _plain_answer(answer: Answer) -> dict[str, object]:
@@ -225,6 +248,26 @@ def _run_of(body: dict[str, Any]) -> Run:
     missed, last = _answer_of(body["missed"]), _answer_of(body["last"])
     keys = enumerate(map(from_plain, body["keys"]), missed.seq)
     return Run((*(replace(missed, seq=seq, key=key) for seq, key in keys), last))
+
+
+def _plain_sheet(sheet: Sheet) -> dict[str, object]:
+    return {
+        "first": _plain_answer(sheet.first),
+        "outcomes": [to_plain(outcome) for outcome in sheet.outcomes],
+        "codes": base64.b64encode(sheet.codes).decode("ascii"),
+        "hits": sheet.hits,
+    }
+
+
+def _sheet_of(body: dict[str, Any]) -> Sheet:
+    outcomes = tuple(map(from_plain, body["outcomes"]))
+    codes = base64.b64decode(body["codes"], validate=True)
+    sheet = Sheet(_answer_of(body["first"]), outcomes, codes, tuple(body["hits"]))
+    in_order = all(before < after for before, after in pairwise((-1, *sheet.hits, len(sheet))))
+    if not len(sheet) or not in_order or sheet.indices.max() >= len(outcomes):
+        msg = "not a sheet"
+        raise ValueError(msg)
+    return sheet
 
 
 def to_plain(outcome: object) -> object:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
-from targetcharge.ledger.entries import Run
+from targetcharge.ledger.entries import Run, charges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Entry, Pending
+    from targetcharge.ledger.sheet import Sheet
 
 
 @final
@@ -58,17 +59,26 @@ class Settlement(NamedTuple):
         pending: an outcome to keep for later revisions.
         closes: the release whose pending outcome it publishes.
         together: whether the answers are kept as one entry: but for the last one, misses alike in all but key.
+        sheet: the answers of many requests, instead of single ones.
     """
 
     answers: Sequence[Answer]
     pending: Pending | None = None
     closes: int | None = None
     together: bool = False
+    sheet: Sheet | None = None
 
     @property
     def entries(self) -> Sequence[Entry]:
         """Return the answers as they are kept."""
+        if self.sheet is not None:
+            return (self.sheet,)
         return (Run(tuple(self.answers)),) if self.together and len(self.answers) > 1 else self.answers
+
+    @property
+    def waits(self) -> bool:
+        """Return whether a loss of it would lose nothing but a few misses."""
+        return self.pending is None and self.sheet is None and not any(map(charges, self.entries))
 
 
 class Ledger(ABC):
@@ -91,8 +101,8 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def number(self) -> int:
-        """Return the next answer's seq. Only between `reserve` and `settle`."""
+    def number(self, count: int = 1) -> int:
+        """Return the next answer's seq, the first of `count` in a row. Only between `reserve` and `settle`."""
 
     @abstractmethod
     def settle(self, settlement: Settlement) -> None:

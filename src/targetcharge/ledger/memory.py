@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in, charges
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.numerics.rounding import grains_up
@@ -61,10 +61,10 @@ class MemoryLedger(Ledger):
                 self._covered = most
         self._reserved = most
 
-    def number(self) -> int:
+    def number(self, count: int = 1) -> int:
         """Return the next seq."""
-        self._seq += 1
-        return self._seq
+        self._seq += count
+        return self._seq - count + 1
 
     def settle(self, settlement: Settlement) -> None:
         """Record and charge."""
@@ -86,7 +86,7 @@ class MemoryLedger(Ledger):
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._added += 1
-        if (told := answers_in(entry)) and not told[-1].hit:
+        if not charges(entry):
             return
         self._covered = None
         self._sums = self._sums.plus(entry)

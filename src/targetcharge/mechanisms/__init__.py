@@ -17,7 +17,9 @@ from targetcharge.mechanisms.declared import private
 from targetcharge.mechanisms.exponential_mechanism import exponential
 from targetcharge.mechanisms.noisy_maximum import noisy_max
 from targetcharge.mechanisms.opendp_measurement import from_opendp
+from targetcharge.mechanisms.permute_and_flip import permute_and_flip
 from targetcharge.mechanisms.run_twice import agreement, twice
+from targetcharge.mechanisms.series import Series
 from targetcharge.mechanisms.side import side_of_threshold
 from targetcharge.mechanisms.threshold import above_threshold
 
@@ -25,6 +27,7 @@ __all__ = [
     "Algorithm",
     "Battery",
     "Oracle",
+    "Series",
     "above_threshold",
     "agreement",
     "batch",
@@ -36,6 +39,7 @@ __all__ = [
     "from_opendp",
     "noisy_count",
     "noisy_max",
+    "permute_and_flip",
     "private",
     "side_of_threshold",
     "twice",

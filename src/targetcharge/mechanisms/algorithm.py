@@ -104,6 +104,24 @@ def _implies(declared: Support, asked: Target) -> bool:
     return type(declared) is type(asked) and declared == asked
 
 
+def together(name: str, epsilon: float, target: Target, accuracy: Accuracy | None = None) -> Algorithm:
+    """Return an algorithm to price and name computations by that are drawn together; never run on its own."""
+    return Algorithm(
+        name=name,
+        epsilon=float(epsilon),
+        delta=0.0,
+        run=_never_alone,
+        targets=(type(target),),
+        default_target=target,
+        accuracy=accuracy,
+    )
+
+
+def _never_alone(*_: object) -> object:
+    msg = "computations that are drawn together are not run one by one"
+    raise AssertionError(msg)
+
+
 def unwrapped(algorithm: object, wrapper: str) -> Algorithm:
     """Return an algorithm that a wrapper may wrap: one for which any outcome may be the free one."""
     if not isinstance(algorithm, Algorithm):

@@ -17,7 +17,7 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.accuracy import Accuracy, above
-from targetcharge.mechanisms.algorithm import Algorithm
+from targetcharge.mechanisms.algorithm import together
 from targetcharge.mechanisms.candidates import scores_of
 from targetcharge.mechanisms.gauge import COUNTED
 from targetcharge.mechanisms.naming import checked, title
@@ -28,6 +28,7 @@ from targetcharge.randomness import discrete_laplace_array
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from targetcharge.mechanisms.algorithm import Algorithm
     from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.randomness import Entropy, Rate
 
@@ -148,14 +149,8 @@ def batch(
 
 def one_of(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> Algorithm:
     """Return one test of a battery, to price and name it by."""
-    return Algorithm(
-        name=name,
-        epsilon=float(epsilon),
-        delta=0.0,
-        run=_never_alone,
-        default_target=NotPrior(None),
-        accuracy=Accuracy.of(rate, above(least - 1)).through(gauge),
-    )
+    accuracy = Accuracy.of(rate, above(least - 1)).through(gauge)
+    return together(name, epsilon, NotPrior(None), accuracy)
 
 
 def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:
@@ -165,8 +160,3 @@ def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:
 
 def _kept(drawn: list[int]) -> Draws:
     return lambda first, last: drawn[first:last]
-
-
-def _never_alone(*_: object) -> object:
-    msg = "the tests of a battery are drawn together"
-    raise AssertionError(msg)

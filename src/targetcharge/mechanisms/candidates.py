@@ -16,14 +16,14 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.outcomes import BOUNDARY, PUBLISHABLE, UNCHANGED, UnpublishableError, publishable
+from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable
 
 _EXPECTED = "a list of different outcomes, or their number"
 
 Outcomes = int | Sequence[object]
 
 
-def declared(outcomes: Outcomes) -> tuple[object, ...]:
+def declared(outcomes: Outcomes, name: str = "outcomes") -> tuple[object, ...]:
     """Return the outcomes in canonical form: 0 … n-1 for a number n.
 
     Outcomes that Python calls equal (1 and True) are refused: a prior could not tell them apart.
@@ -31,23 +31,24 @@ def declared(outcomes: Outcomes) -> tuple[object, ...]:
     if isinstance(outcomes, np.ndarray):
         outcomes = outcomes.tolist()
     if not isinstance(outcomes, Sequence):
-        return tuple(range(_number(outcomes)))
+        return tuple(range(_number(outcomes, name)))
     if isinstance(outcomes, str | bytes | bytearray) or not len(outcomes):
-        raise InvalidParameter("outcomes", outcomes, _EXPECTED)
+        raise InvalidParameter(name, outcomes, _EXPECTED)
     try:
         found = tuple(publishable(outcome) for outcome in outcomes)
     except UnpublishableError:
-        raise InvalidParameter("outcomes", outcomes, f"a list whose members are each {PUBLISHABLE}") from None
-    if len(set(found)) < len(found) or not {BOUNDARY, UNCHANGED}.isdisjoint(found):
-        raise InvalidParameter("outcomes", outcomes, f"{_EXPECTED}, none of them {BOUNDARY!r} or {UNCHANGED!r}")
+        raise InvalidParameter(name, outcomes, f"a list whose members are each {PUBLISHABLE}") from None
+    if len(set(found)) < len(found) or not set(Mark).isdisjoint(found):
+        marks = " or ".join(map(repr, Mark))
+        raise InvalidParameter(name, outcomes, f"{_EXPECTED}, none of them {marks}")
     return found
 
 
-def _number(outcomes: int) -> int:
+def _number(outcomes: int, name: str) -> int:
     try:
-        return checks.positive_integer("outcomes", outcomes)
+        return checks.positive_integer(name, outcomes)
     except InvalidParameter:
-        raise InvalidParameter("outcomes", outcomes, _EXPECTED) from None
+        raise InvalidParameter(name, outcomes, _EXPECTED) from None
 
 
 def scores_of(scores: Iterable[Any], count: int) -> list[Any]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from targetcharge.randomness import Entropy
 
-_VANISHES = Fraction(1000)
+VANISHES = Fraction(1000)
 """e^{-1000} is 0 in double precision."""
 
 
@@ -77,7 +77,7 @@ def exponential(
     def law(data: object) -> list[float]:
         found = [exactly(score) for score in scores_of(scores(data), count)]
         best = max(found)
-        weights = [math.exp(-float(min(decay * (best - score), _VANISHES))) for score in found]
+        weights = [math.exp(-float(min(decay * (best - score), VANISHES))) for score in found]
         total = math.fsum(weights)
         return [weight / total for weight in weights]
 

@@ -1,7 +1,7 @@
 """Randomness: OS entropy and exact samplers. The source of bits is always an argument."""
 
-from targetcharge.randomness.bernoulli import bernoulli, bernoulli_exp
-from targetcharge.randomness.entropy import Entropy, SystemEntropy, below
+from targetcharge.randomness.bernoulli import bernoulli, bernoulli_array, bernoulli_exp, bernoulli_exp_array
+from targetcharge.randomness.entropy import Entropy, SystemEntropy, below, below_array
 from targetcharge.randomness.laplace import Rate, discrete_laplace, discrete_laplace_array, geometric
 
 __all__ = [
@@ -9,8 +9,11 @@ __all__ = [
     "Rate",
     "SystemEntropy",
     "below",
+    "below_array",
     "bernoulli",
+    "bernoulli_array",
     "bernoulli_exp",
+    "bernoulli_exp_array",
     "discrete_laplace",
     "discrete_laplace_array",
     "geometric",

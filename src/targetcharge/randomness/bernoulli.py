@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.randomness.entropy import below, below_array
+from targetcharge.randomness.entropy import WORD_BITS, below, below_array
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from targetcharge.randomness.entropy import Entropy
 
+_TWO_64 = 2.0**WORD_BITS
 _TWENTY_FACTORIAL = math.factorial(20)
 
 
@@ -71,9 +72,45 @@ def _bernoulli_exp_at_most_one(entropy: Entropy, numerator: int, denominator: in
     return odd
 
 
+def bernoulli_array(entropy: Entropy, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return True with exactly these probabilities, each the fraction that its float stores.
+
+    A uniform number below the probability, compared 64 binary digits at a time; scaling by 2^64 is exact.
+    """
+    left = np.ldexp(probabilities, WORD_BITS)
+    whole = np.floor(left)
+    drawn = np.zeros(len(left), dtype=np.bool_)
+    drawn[left >= _TWO_64] = True
+    undecided = np.flatnonzero(left < _TWO_64)
+    while len(undecided):
+        first, here = entropy.words(len(undecided)), whole[undecided].astype(np.uint64)
+        drawn[undecided] = first < here
+        undecided = undecided[first == here]
+        left[undecided] = np.ldexp(left[undecided] - whole[undecided], WORD_BITS)
+        whole[undecided] = np.floor(left[undecided])
+        undecided = undecided[left[undecided] > 0]
+    return drawn
+
+
 def bernoulli_exp_array(entropy: Entropy, numerators: NDArray[np.uint64], denominator: int) -> NDArray[np.bool_]:
-    """Return the same for an array of numerators, each at most the denominator (itself at most 2^52)."""
+    """Return True with probability e^{-numerator/denominator} for each numerator; denominator up to 2^53."""
     step = np.uint64(denominator)
+    large = np.flatnonzero(numerators > step)
+    if not len(large):
+        return _exp_at_most_one(entropy, numerators, step)
+    rest = numerators.copy()
+    ones = (numerators[large] - np.uint64(1)) // step
+    rest[large] -= ones * step
+    drawn = _exp_at_most_one(entropy, rest, step)
+    while len(large):
+        goes_on = drawn[large] & (ones > 0)
+        large, ones = large[goes_on], ones[goes_on] - np.uint64(1)
+        drawn[large] = _exp_at_most_one(entropy, np.ones(len(large), dtype=np.uint64), np.uint64(1))
+    return drawn
+
+
+def _exp_at_most_one(entropy: Entropy, numerators: NDArray[np.uint64], step: np.uint64) -> NDArray[np.bool_]:
+    """Return the same for numerators up to the denominator: the array form of `_bernoulli_exp_at_most_one`."""
     odd = np.ones(len(numerators), dtype=np.bool_)
     active = np.arange(len(numerators))
     bound = step

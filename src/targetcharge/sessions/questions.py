@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer, Most
-from targetcharge.mechanisms import Algorithm
+from targetcharge.mechanisms import Algorithm, Series
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.sessions.words import words
@@ -179,6 +179,16 @@ class Questions:
     def battery(self, test: Algorithm) -> Question:
         """Return the question of one test of `Session.ask_each`."""
         return self._known("battery", test) or self._remember("battery", self._alone(test, _RELEASE))
+
+    def series(self, series: Series) -> Question:
+        """Return the question of every request of `Session.ask_series`."""
+        if not isinstance(series, Series):
+            raise InvalidParameter("series", series, "made by tc.learning")
+        algorithm = series.algorithm
+        target = algorithm.default_target
+        if target is None:
+            raise InvalidParameter("series", series, "one whose algorithm names its target")
+        return self._alone(algorithm, target, series.text)
 
     def revision(self, kept: Pending) -> Question:
         """Return the question of a revision: priced as the release was; its δ is spent already."""

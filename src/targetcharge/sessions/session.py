@@ -16,19 +16,21 @@ import weakref
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
-from targetcharge.ledger import Answer, Most, Pending, Settlement
-from targetcharge.mechanisms import Battery
+from targetcharge.ledger import Answer, Pending, Settlement
+from targetcharge.mechanisms import Battery, Series
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.battery import Tests
 from targetcharge.sessions.contest import contest
+from targetcharge.sessions.heart import Heart
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
 from targetcharge.sessions.questions import Question, Questions, no_snapshot
 from targetcharge.sessions.reading import Reading
 from targetcharge.sessions.release import Release, condition
+from targetcharge.sessions.requests import Requests
 from targetcharge.sessions.selection import STOP, check_selection, sweep
 from targetcharge.sessions.transcript import Transcript
 from targetcharge.sessions.turn import Turn
@@ -40,13 +42,11 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.meter import Meter
     from targetcharge.accounting.targets import Target
-    from targetcharge.ledger import Ledger
+    from targetcharge.ledger import Ledger, Sheet
     from targetcharge.mechanisms import Algorithm
     from targetcharge.sessions.release import When
     from targetcharge.sessions.roll import Roll
     from targetcharge.sessions.selection import Stop
-
-Result = TypeVar("Result")
 
 _PATIENCE = 2.0
 """Seconds that a session which was dropped waits for others: it may be in the way of the one it waits for."""
@@ -108,6 +108,7 @@ class Session:
         self._turn = Turn()
         self._ledger = open_ledger(ledger, declared, transcript, restored)
         self._meters = self._ledger.meters
+        self._heart = Heart(self._ledger, roll)
         self._questions = Questions(declared.alternatives, self._meters, snapshot)
         self._finalizer = weakref.finalize(self, _close, self._ledger, self._turn)
 
@@ -170,9 +171,33 @@ class Session:
         while tests.left:
             with self._turn.wait():
                 self._turn.begin()
-                answers = self._publish(tests.most, asked[0].algorithm.name, compute)
+                answers = self._heart.publish(tests.most, asked[0].algorithm.name, compute)
             tests.published(len(answers))
             yield from answers
+
+    def ask_series(self, series: Series, start: int = 0) -> Iterator[Sheet]:
+        """Ask one question about many requests in order, lazily; pay for each hit.
+
+        Answers leave in sheets of a few thousand, each with a few hits at most; what a sheet could cost is held
+        back before it is drawn.
+
+        Args:
+            series: what to ask, as `tc.learning` makes it.
+            start: the request to begin with.
+
+        Raises:
+            BudgetSpent: when a further hit is not covered; what was answered is published and charged.
+            ComputationFailed: if it gave nothing that can be published; what the sheet held back is spent.
+        """
+        if self._roll is not None:
+            msg = "a series is not asked where every unit has a meter of its own: open a session for it"
+            raise NotAllowed(msg)
+        requests = Requests(series, self._questions.series(series), start, received=time.time())
+        while requests.left:
+            with self._turn.wait():
+                self._turn.begin()
+                sheet = requests.publish(self._heart, self._ledger, self._data, self._entropy)
+            yield sheet
 
     def _ask(self, asked: Question) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
@@ -183,36 +208,7 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            return self._publish(asked.most, asked.algorithm.name, compute)
-
-    def _publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
-        """Publish what a call computes; alone with the ledger if who takes part depends on what is in it."""
-        if self._roll is None:
-            return self._published(most, name, compute)
-        with self._ledger.alone():
-            self._roll.read(self._ledger)
-            return self._published(most, name, compute)
-
-    def _published(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
-        """The heart: reserve, touch the data, settle, publish. What is reserved stays spent unless it settles."""
-        try:
-            self._ledger.reserve(most)
-            published = attempt(partial(self._settled, compute))
-            if isinstance(published, Failure):
-                self._ledger.forfeit(name)
-                raise published.error()
-            return published
-        finally:
-            self._ledger.rest()
-
-    def _settled(self, compute: Callable[[], tuple[Settlement, Result]]) -> Result | Failure:
-        """Compute and settle: inside `attempt`, so that no traceback of an interrupt holds these variables."""
-        computed = attempt(compute)
-        if isinstance(computed, Failure):
-            return computed
-        settlement, published = computed
-        problem = attempt(partial(self._ledger.settle, settlement), public=(LedgerError, NotAllowed))
-        return published if problem is None else problem
+            return self._heart.publish(asked.most, asked.algorithm.name, compute)
 
     def release(self, algorithm: Algorithm, when: When) -> Release:
         """Draw an outcome; publish and pay for it if the condition holds, else keep it for revisions.
@@ -236,7 +232,7 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            return self._released(self._publish(asked.most, algorithm.name, compute))
+            return self._released(self._heart.publish(asked.most, algorithm.name, compute))
 
     def revise(self, seq: int, when: When) -> Release:
         """Add values to those that a pending release may publish; `Release.revise` calls this.
@@ -259,7 +255,7 @@ class Session:
         with self._turn.wait():
             self._turn.begin()
             asked = self._questions.revision(self._kept(seq))
-            return self._released(self._publish(asked.most, asked.algorithm.name, compute))
+            return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
 
     def _kept(self, seq: int) -> Pending:
         """Return a pending outcome; whatever goes wrong on the way shows nothing of it."""
@@ -323,7 +319,7 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            released, problem = self._publish(asked.most(most), "select", compute)
+            released, problem = self._heart.publish(asked.most(most), "select", compute)
         if problem:
             expected = f"{STOP}; {problem}. What was released is charged and in the transcript"
             raise InvalidParameter("stop", stop, expected)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, final, overload
 
 from targetcharge import checks
 from targetcharge.errors import NotAllowed
+from targetcharge.ledger import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,10 @@ class Transcript:
         """Return the last few answers, oldest first."""
         none = count == 0 and not isinstance(count, bool)
         return [] if none else list(self._ledger.answers(checks.hits(count, "count")))
+
+    def sheets(self) -> Iterator[Sheet]:
+        """Iterate over the sheets: answers of a series, thousands in one piece."""
+        return (entry for entry in self._ledger.entries() if isinstance(entry, Sheet))
 
     def __repr__(self) -> str:
         """Return a hint of what it is."""

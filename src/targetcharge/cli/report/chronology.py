@@ -68,8 +68,9 @@ class Chronology:
         last = answers[-1]
         if last.snapshot and last.snapshot not in self.snapshots:
             self.snapshots[last.snapshot] = len(self.times)
-        if last.hit:
-            self.charges.append(Charge(len(self.times), last.units))
+        charged = [answer.units for answer in answers if answer.hit]
+        if charged:
+            self.charges.append(Charge(len(self.times), tuple(map(sum, zip(*charged, strict=True)))))
         self.times.append(last.received)
         self.seqs.append(last.seq)
         self.counts.append(len(answers))

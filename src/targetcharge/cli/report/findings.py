@@ -13,7 +13,7 @@ from targetcharge.cli.report.tallies import Noise, Tally
 from targetcharge.cli.report.targets import target_of
 from targetcharge.cli.report.words import costs
 from targetcharge.errors import LedgerError
-from targetcharge.ledger import Answer
+from targetcharge.ledger import Answer, Sheet
 from targetcharge.ledger.entries import Restored, Run, Spent, answers_in, entry_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.ledger.sqlite.store import Store
@@ -95,7 +95,7 @@ class Findings:
     def add(self, entry: Entry) -> None:
         """Count an entry."""
         match entry:
-            case Answer() | Run():
+            case Answer() | Run() | Sheet():
                 answers = answers_in(entry)
                 for answer in answers:
                     self._add(answer)

@@ -195,18 +195,18 @@ class SqliteLedger(Ledger):
             self._store.hold(self._tenancy.name, held)
         return replace(state, next_seq=self._block.take(state.next_seq, seqs))
 
-    def number(self) -> int:
+    def number(self, count: int = 1) -> int:
         """Return the next seq of this session's block."""
-        return self._block.next()
+        return self._block.next(count)
 
     def settle(self, settlement: Settlement) -> None:
-        """Make hits and pending outcomes durable; keep misses for later."""
+        """Make hits, sheets and pending outcomes durable; keep misses for later."""
         with self._lock:
             try:
-                if settlement.pending is not None or any(answer.hit for answer in settlement.answers):
-                    self._settle_now(settlement)
-                else:
+                if settlement.waits:
                     self._misses += settlement.entries
+                else:
+                    self._settle_now(settlement)
             except NotAllowed:
                 self._end_call()  # nothing was published, so nothing is charged
                 raise

@@ -29,10 +29,10 @@ class Block:
         """Return how many there are."""
         return self._end - self._last - 1
 
-    def next(self) -> int:
-        """Return the next one."""
-        self._last += 1
-        return self._last
+    def next(self, count: int = 1) -> int:
+        """Return the next one, the first of `count` in a row."""
+        self._last += count
+        return self._last - count + 1
 
     def take(self, next_seq: int, least: int) -> int:
         """Take more if fewer than `least` are left; return the first seq that is free afterwards."""

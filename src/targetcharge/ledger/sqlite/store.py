@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import Entry, Pending, Run, Sums, answers_in, canonical, entry_of, link, text_of
+from targetcharge.ledger.sheet import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,7 +238,7 @@ class Store:
         for entry in entries:
             text = text_of(entry)
             number, head, sums = number + 1, link(head, text), sums.plus(entry)
-            seq = entry.seq if isinstance(entry, Answer | Run) else None
+            seq = entry.seq if isinstance(entry, Answer | Run | Sheet) else None
             rows.append((number, seq, text, head))
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
         return replace(state, number=number, head=head, sums=sums)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger.entries import Spent, answers_in
+from targetcharge.ledger.sheet import Sheet
 from targetcharge.tables.individual.charges import charge_of
 from targetcharge.tables.records import Record
 
@@ -99,7 +100,7 @@ class Dues:
                 continue
             yield from self._selection(selected)
             selected = []
-            if isinstance(entry, Spent):
+            if isinstance(entry, Spent | Sheet):
                 yield Everybody(self._allowance.scaled(sum(entry.units)))
             elif told:
                 yield from self._answer(told[-1])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge.accounting.meter import Allowance
 from targetcharge.errors import NotAllowed
 from targetcharge.ledger.entries import Spent, answers_in
+from targetcharge.ledger.sheet import Sheet
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.tables.individual.counters import Counters
 from targetcharge.tables.individual.draws import Draw
@@ -239,9 +240,9 @@ class UnitRoll:
 
 
 def _charges(entry: Entry) -> bool:
-    """Return whether an entry may charge somebody: a broken call, a hit, or a release that was drawn."""
+    """Return whether an entry may charge somebody: a broken call, a hit, a release that was drawn, a sheet."""
     told = answers_in(entry)
-    return isinstance(entry, Spent) or (bool(told) and (told[-1].hit or told[-1].release == told[-1].seq))
+    return isinstance(entry, Spent | Sheet) or (bool(told) and (told[-1].hit or told[-1].release == told[-1].seq))
 
 
 def _is_in(due: Contributors | Selected, draw: Draw) -> bool:

@@ -1,0 +1,160 @@
+"""Labels: what was published about many requests, as arrays.
+
+>>> found = Labels.nothing(("cat", "dog"), requests=4).with_codes(0, np.array([1, 3, 0]), np.array([1]))
+>>> found
+<labels: 3 of 4 requests asked, 2 labelled, 1 too close to call, 0 with low agreement, 1 hit>
+>>> found.rows.tolist(), found.values.tolist(), found.unanswered.tolist()
+([0, 2], ['dog', 'cat'], [False, False, False, True])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from targetcharge.errors import InvalidParameter
+from targetcharge.learning.modes import too_close
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from targetcharge.ledger import Sheet
+    from targetcharge.sessions import Session
+
+_UNANSWERED: Final = -1
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Labels:
+    """Outcomes of the first `asked` requests; the rest is unanswered.
+
+    Attributes:
+        classes: their names.
+        codes: for each request the index of its class; the number of classes for low agreement, one more for too
+            close to call, -1 for no answer.
+        hit: which requests were charged.
+        asked: the request to go on with.
+        stopped: why it went no further; empty if it did not have to stop.
+    """
+
+    classes: tuple[object, ...]
+    codes: NDArray[np.intp]
+    hit: NDArray[np.bool_]
+    asked: int = 0
+    stopped: str = ""
+
+    @classmethod
+    def nothing(cls, classes: tuple[object, ...], requests: int) -> Labels:
+        """Return labels of requests of which none is answered."""
+        return cls(classes, np.full(requests, _UNANSWERED, dtype=np.intp), np.zeros(requests, dtype=np.bool_))
+
+    def with_codes(self, first: int, codes: NDArray[np.intp], hits: NDArray[np.intp]) -> Labels:
+        """Return labels with the outcomes of further requests; in place, to hold each array once."""
+        self.codes[first : first + len(codes)] = codes
+        self.hit[first + hits] = True
+        return replace(self, asked=first + len(codes))
+
+    def resized(self, requests: int) -> Labels:
+        """Return a copy with room for so many requests."""
+        copied = Labels.nothing(self.classes, requests)
+        copied.codes[: len(self.codes)] = self.codes
+        copied.hit[: len(self.hit)] = self.hit
+        return replace(copied, asked=self.asked)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Return which requests have a label."""
+        return (self.codes >= 0) & (self.codes < len(self.classes))
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Return the requests that have a label, in order."""
+        return np.flatnonzero(self.labelled)
+
+    @property
+    def values(self) -> NDArray[np.generic]:
+        """Return the labels of `rows`."""
+        names: NDArray[np.generic] = np.array(self.classes)
+        if names.ndim != 1 or names.tolist() != list(self.classes):  # classes of several types, or tuples
+            names = np.fromiter(self.classes, dtype=np.object_, count=len(self.classes))
+        return names[self.codes[self.rows]]
+
+    @property
+    def boundary(self) -> NDArray[np.bool_]:
+        """Return which requests were too close to call."""
+        return np.equal(self.codes, too_close(len(self.classes)))
+
+    @property
+    def low(self) -> NDArray[np.bool_]:
+        """Return on which requests too few teachers agree."""
+        return np.equal(self.codes, len(self.classes))
+
+    @property
+    def unanswered(self) -> NDArray[np.bool_]:
+        """Return which requests have no answer."""
+        return np.equal(self.codes, _UNANSWERED)
+
+    @property
+    def hits(self) -> int:
+        """Return how many requests were charged."""
+        return int(self.hit.sum())
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all requests were asked."""
+        return self.asked == len(self.codes)
+
+    def __len__(self) -> int:
+        """Return the number of requests."""
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        """Return what was published, in numbers."""
+        hits = f"{self.hits:,} hit" + ("" if self.hits == 1 else "s")
+        return (
+            f"<labels: {self.asked:,} of {len(self):,} requests asked, {len(self.rows):,} labelled,"
+            f" {int(self.boundary.sum()):,} too close to call, {int(self.low.sum()):,} with low agreement, {hits}>"
+        )
+
+
+def recall(session: Session, name: str = "labels", requests: int | None = None) -> Labels:
+    """Return the labels that a session's ledger has under a name: after a crash, say.
+
+    Args:
+        session: open on the ledger.
+        name: that `label` was given.
+        requests: how many there are; left out, as many as were answered.
+
+    Raises:
+        InvalidParameter: if there are none, or fewer requests than were answered.
+    """
+    sheets = [sheet for sheet in session.transcript.sheets() if sheet.first.algorithm == name]
+    outcomes = {sheet.outcomes for sheet in sheets}
+    if len(outcomes) != 1:
+        expected = (
+            "the name of labels on this ledger" if not outcomes else "a name that only one set of classes has"
+        )
+        raise InvalidParameter("name", name, expected)
+    *classes, _, _ = outcomes.pop()
+    answered = max(_first(sheet) + len(sheet) for sheet in sheets)
+    if requests is not None and requests < answered:
+        raise InvalidParameter("requests", requests, f"at least {answered}, as many as were answered")
+    return gathered(Labels.nothing(tuple(classes), answered if requests is None else requests), sheets)
+
+
+def gathered(labels: Labels, sheets: Iterable[Sheet]) -> Labels:
+    """Return labels with what sheets hold."""
+    for sheet in sheets:
+        labels = labels.with_codes(_first(sheet), sheet.indices, np.array(sheet.hits, dtype=np.intp))
+    return labels
+
+
+def _first(sheet: Sheet) -> int:
+    if not isinstance(sheet.first.key, int):
+        raise InvalidParameter("name", sheet.first.algorithm, "the name of labels")
+    return sheet.first.key

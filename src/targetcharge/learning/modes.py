@@ -1,0 +1,82 @@
+"""Modes: which outcomes of a request cost.
+
+>>> sorted(MODES)
+['boundary', 'plain', 'prior', 'twice']
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from targetcharge.accounting.targets import Boundary, Disagreement, Everything, NotPrior
+from targetcharge.randomness import bernoulli_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from targetcharge.accounting.targets import Target
+    from targetcharge.learning.aggregating import Aggregator
+    from targetcharge.mechanisms.series import Drawn
+    from targetcharge.randomness import Entropy
+
+    Draw = Callable[[Aggregator, NDArray[np.int64], NDArray[np.intp], Entropy], Drawn]
+    """From an aggregator, rows of counts and the classes expected for them to outcomes and hits."""
+
+
+def too_close(classes: int) -> int:
+    """Return the code of "too close to call": after the classes and "too few agree"."""
+    return classes + 1
+
+
+@final
+@dataclass(frozen=True)
+class Mode:
+    """What is published of a request, and what of that costs.
+
+    Attributes:
+        target: what a request is priced by.
+        draw: the outcomes of some rows, and which of them are hits.
+        text: the target in words, if it is another one for each request.
+    """
+
+    target: Target
+    draw: Draw
+    text: str = ""
+
+
+def _boundary(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp], entropy: Entropy) -> Drawn:
+    """Algorithm 3 of the paper: a mark with probability min(1/3, π/(1+π)), else an outcome."""
+    rest = aggregator.rest(counts)
+    if rest is None:
+        msg = "the boundary wrapper needs the probabilities of the outcomes"
+        raise TypeError(msg)
+    marked = bernoulli_array(entropy, np.minimum(1 / 3, rest / (1 + rest)))
+    return np.where(marked, too_close(counts.shape[1]), aggregator.draw(counts, entropy)), marked
+
+
+def _prior(aggregator: Aggregator, counts: NDArray[np.int64], prior: NDArray[np.intp], entropy: Entropy) -> Drawn:
+    drawn = aggregator.draw(counts, entropy)
+    return drawn, drawn != prior
+
+
+def _twice(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp], entropy: Entropy) -> Drawn:
+    first, second = aggregator.draw(counts, entropy), aggregator.draw(counts, entropy)
+    differ = first != second
+    return np.where(differ, too_close(counts.shape[1]), first), differ
+
+
+def _plain(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp], entropy: Entropy) -> Drawn:
+    return aggregator.draw(counts, entropy), np.ones(len(counts), dtype=np.bool_)
+
+
+MODES: Final = {
+    "boundary": Mode(Boundary(), _boundary),
+    "prior": Mode(NotPrior(prior=None), _prior, "NotPrior(what is expected of each request)"),
+    "twice": Mode(Disagreement(), _twice),
+    "plain": Mode(Everything(), _plain),
+}

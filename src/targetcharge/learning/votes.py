@@ -1,0 +1,117 @@
+"""Votes: how many teachers chose each class, for many public requests. As secret as the data.
+
+The private data is split among the teachers, so a changed record changes one teacher: on every request that
+teacher may vote for another class, which moves two counts of the row by one.
+
+>>> Votes.of([[3, 1, 0], [0, 0, 4]], teachers=4)
+<votes of 4 teachers on 2 requests, 3 classes>
+>>> Votes.of([[3, 1, 0], [0, 0, 5]], teachers=4)
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: votes is <list>; it must be rows that sum to teachers=4: row 1 does not
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+from targetcharge.ledger.sheet import MOST_OUTCOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+MOST_TEACHERS: Final = 10**6
+
+_CELLS: Final = 2**20
+"""Counts that are looked at together."""
+
+_MARKS: Final = 2
+"""Outcomes that are no class: too close to call, too few agree."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """A table of counts: a row for each request, a column for each class, every row with all teachers.
+
+    Attributes:
+        counts: the table, as it was given.
+        teachers: how many there are; declared, so public.
+    """
+
+    counts: NDArray[np.generic]
+    teachers: int
+
+    @classmethod
+    def of(cls, votes: ArrayLike, teachers: int) -> Votes:
+        """Check a table of counts.
+
+        The checks are for the curator, who has the votes: they name a row that no honest vote can give, and no
+        count.
+
+        Raises:
+            InvalidParameter: if it is not one.
+        """
+        if checks.positive_integer("teachers", teachers) > MOST_TEACHERS:
+            raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")
+        counts = _table(votes)
+        found = cls(counts, int(teachers))
+        start = 0
+        for block in found._blocks():
+            _check(votes, block, found.teachers, start)
+            start += len(block)
+        return found
+
+    def _blocks(self) -> Iterator[NDArray[np.generic]]:
+        rows = max(1, _CELLS // self.classes)
+        return (self.counts[first : first + rows] for first in range(0, len(self), rows))
+
+    def rows(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return the counts of some requests."""
+        return self.counts[first:last].astype(np.int64)
+
+    @property
+    def classes(self) -> int:
+        """Return the number of classes."""
+        return int(self.counts.shape[1])
+
+    def __len__(self) -> int:
+        """Return the number of requests."""
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        return f"<votes of {self.teachers} teachers on {len(self)} requests, {self.classes} classes>"
+
+
+def _table(votes: ArrayLike) -> NDArray[np.generic]:
+    try:
+        counts = np.asarray(votes)
+    except ValueError:  # rows of different lengths; its text is not shown
+        counts = np.empty(0)
+    if counts.ndim != 2 or counts.dtype.kind not in "iuf":
+        raise InvalidParameter(
+            "votes", votes, "a table of counts: a row for each request, a column for each class"
+        )
+    if not 2 <= counts.shape[1] <= MOST_OUTCOMES - _MARKS:
+        columns = f"a table with 2 to {MOST_OUTCOMES - _MARKS:,} columns, one for each class, and this has"
+        raise InvalidParameter("votes", votes, f"{columns} {counts.shape[1]}")
+    return counts
+
+
+def _check(votes: ArrayLike, block: NDArray[np.generic], teachers: int, start: int) -> None:
+    numbers = block.astype(np.float64)  # exact for whole numbers up to 2^53; larger ones are wrong anyway
+    wrong = {
+        "whole numbers: row {} has one that is not": ~(numbers == np.floor(numbers)).all(axis=1),
+        "at least 0: row {} has a negative count": (numbers < 0).any(axis=1),
+        f"rows that sum to teachers={teachers}: row {{}} does not": numbers.sum(axis=1) != teachers,
+    }
+    for expected, rows in wrong.items():
+        if rows.any():
+            raise InvalidParameter("votes", votes, expected.format(start + int(rows.argmax())))
