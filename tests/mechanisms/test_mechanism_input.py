@@ -17,6 +17,7 @@ from targetcharge.mechanisms import (
     exponential,
     noisy_count,
     noisy_max,
+    permute_and_flip,
     side_of_threshold,
 )
 
@@ -82,6 +83,11 @@ TABLE = [
         },
     ),
     (exponential, {"scores": len, "epsilon": 0.1, "outcomes": 2}, SELECTION | {"sensitivity": BAD_SENSITIVITY}),
+    (
+        permute_and_flip,
+        {"scores": len, "epsilon": 0.1, "outcomes": 2},
+        SELECTION | {"sensitivity": BAD_SENSITIVITY},
+    ),
     (
         noisy_max,
         {"scores": len, "epsilon": 0.1, "outcomes": 2},
@@ -224,7 +230,7 @@ def test_default_targets_and_support():
     assert sums.default_target == tc.Between(3, 7, sensitivity=2)
     assert not sums.supports(tc.Between(3, 7))
     assert above_threshold(len, 3, 0.1).default_target == tc.NotPrior(None)
-    for algorithm in (band, noisy_count(len, 0.1), exponential(len, 0.1, 3), noisy_max(len, 0.1, 3)):
+    for algorithm in (band, noisy_count(len, 0.1), exponential(len, 0.1, 3), permute_and_flip(len, 0.1, 3)):
         assert algorithm.supports(tc.NotPrior(0))
         assert algorithm.supports(tc.Everything())
         assert not any(algorithm.supports(t) for t in (tc.QTarget(0.3, {0}), tc.Boundary(), tc.Disagreement()))
@@ -271,7 +277,7 @@ def test_counts_that_are_not_integers_break_the_run(count):
         5,
     ],
 )
-@pytest.mark.parametrize("make", [exponential, noisy_max])
+@pytest.mark.parametrize("make", [exponential, noisy_max, permute_and_flip])
 def test_bad_scores_break_the_run(make, scores):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         make(lambda data: data, 1.0, 2).run(scores, BufferedEntropy(1))
@@ -288,13 +294,14 @@ def test_bad_scores_break_the_run(make, scores):
         [Fraction(1, 3), 10**400],
         [-1e308, 1e308],
         [False, 300],
-        iter([0, 300]),
+        range(0, 301, 300),
         {"a": 0, "b": 300}.values(),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_scores_of_all_kinds(scores):
-    assert exponential(lambda data: data, 1.0, ["a", "b"]).run(scores, BufferedEntropy(1)) == "b"
+@pytest.mark.parametrize("make", [exponential, permute_and_flip])
+def test_scores_of_all_kinds(make, scores):
+    assert make(lambda data: data, 1.0, ["a", "b"]).run(scores, BufferedEntropy(1)) == "b"
 
 
 def test_outcomes_are_published_in_canonical_form():

@@ -20,6 +20,7 @@ from targetcharge.mechanisms import (
     exponential,
     noisy_count,
     noisy_max,
+    permute_and_flip,
     side_of_threshold,
 )
 from targetcharge.randomness import Rate
@@ -82,6 +83,15 @@ SAMPLED = [
         1,
         id="exponential-floats",
     ),
+    pytest.param(lambda e: permute_and_flip(itself, e, 3), 0.6, SCORES[0], range(3), 1, id="permute_and_flip"),
+    pytest.param(
+        lambda e: permute_and_flip(itself, e, 4, sensitivity=2.5, monotone=True),
+        0.9,
+        SCORES[2],
+        range(4),
+        1,
+        id="permute_and_flip-floats",
+    ),
     pytest.param(lambda e: noisy_max(itself, e, 3), 0.6, (0, 3, 8), range(3), 1.5, id="noisy_max"),
     pytest.param(
         lambda e: noisy_max(itself, e, ["a", "b", "c"], sensitivity=2, monotone=True),
@@ -103,13 +113,14 @@ def test_draws_follow_the_oracle_and_no_other_scale(make, epsilon, data, outcome
 
 
 @pytest.mark.parametrize("scores", [(0, 1), (2, 0), (0, 0, 1)])
-def test_small_selections_exactly(monkeypatch, scores):
+@pytest.mark.parametrize("make", [exponential, permute_and_flip])
+def test_small_selections_exactly(monkeypatch, make, scores):
     """At ε = 1, every path of up to seven draws: each probability is within the unfinished mass of the truth."""
-    for module in ("mechanisms.exponential_mechanism", "randomness.bernoulli"):
+    for module in ("mechanisms.exponential_mechanism", "mechanisms.permute_and_flip", "randomness.bernoulli"):
         monkeypatch.setattr(
             importlib.import_module(f"targetcharge.{module}"), "below", lambda choose, bound: choose(bound)
         )
-    algorithm = exponential(itself, 1.0, len(scores))
+    algorithm = make(itself, 1.0, len(scores))
     law, unfinished = exact_law(lambda choose: algorithm.run(scores, choose), draws=7)
     assert unfinished < 0.15
     for index in range(len(scores)):
@@ -257,6 +268,50 @@ def test_oracle_of_exponential_by_mpmath(scores, epsilon, sensitivity, monotone)
             assert close(algorithm.oracle.probability(scores, index), truth)
         assert close(algorithm.oracle.peak(scores), max(law))
         assert close(algorithm.oracle.rest(scores), sum(sorted(law)[:-1]))
+
+
+@pytest.mark.parametrize("scores", [*SCORES, (0, 0), (3,), tuple(range(6)), (0, 400, 401, 2)])
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "monotone"), [(0.3, 1, False), (2.0, 0.75, True), (10, 1e-3, False)]
+)
+def test_oracle_of_permute_and_flip_by_all_orders(scores, epsilon, sensitivity, monotone):
+    algorithm = permute_and_flip(itself, epsilon, len(scores), sensitivity=sensitivity, monotone=monotone)
+    rate = Rate.at_most(epsilon)
+    with mpmath.workdps(40):
+        factor = mpmath.mpf(rate.numerator) / rate.denominator / (1 if monotone else 2) / mpmath.mpf(sensitivity)
+        exact = [mpmath.mpf(Fraction(s).numerator) / Fraction(s).denominator for s in scores]
+        taken = [mpmath.exp(factor * (s - max(exact))) for s in exact]
+        law = [mpmath.mpf(0)] * len(scores)
+        for order in itertools.permutations(range(len(scores))):
+            left = mpmath.mpf(1) / math.factorial(len(scores))
+            for index in order:
+                law[index] += left * taken[index]
+                left *= 1 - taken[index]
+        for index, truth in enumerate(law):
+            assert close(algorithm.oracle.probability(scores, index), truth)
+        assert close(algorithm.oracle.rest(scores), sum(sorted(law)[:-1]))
+
+
+@pytest.mark.parametrize("scores", [tuple(range(40)), (0,) * 300, (0, 10**6), (7,) * 3 + (0,) * 50])
+def test_permute_and_flip_is_noisy_max_with_exponential_noise(scores):
+    """By quadrature of the density of the winner's noise; and it errs less than the exponential mechanism."""
+    rate, best = 0.35, max(scores)
+    flip, other = (make(itself, 2 * rate, len(scores)).oracle for make in (permute_and_flip, exponential))
+    law = [flip.probability(scores, index) for index in range(len(scores))]
+    assert abs(math.fsum(law) - 1) < 1e-12
+    noise = np.linspace(0, 60 / rate, 400_001)
+    for index in {0, len(scores) // 2, len(scores) - 1}:
+        above = noise + float(best - scores[index])
+        beaten = [-np.expm1(-rate * (above + float(scores[index] - score))) for score in scores]
+        density = rate * np.exp(-rate * above) * np.prod(np.delete(beaten, index, axis=0), axis=0)
+        assert law[index] == pytest.approx(np.trapezoid(density, noise), rel=1e-6, abs=1e-12)
+    error = math.fsum(mass * (best - score) for mass, score in zip(law, scores, strict=True))
+    worse = math.fsum(other.probability(scores, i) * (best - score) for i, score in enumerate(scores))
+    assert error <= worse * (1 + 1e-12)
+
+
+def test_permute_and_flip_has_no_oracle_where_the_law_takes_too_long():
+    assert permute_and_flip(itself, 0.1, 5000).oracle is None
 
 
 @pytest.mark.parametrize("scores", INTEGERS[:2])

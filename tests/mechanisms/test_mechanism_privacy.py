@@ -16,6 +16,7 @@ from targetcharge.mechanisms import (
     exponential,
     noisy_count,
     noisy_max,
+    permute_and_flip,
     side_of_threshold,
 )
 
@@ -124,7 +125,7 @@ def moves(count, sensitivity, *, monotone):
 SELECTIONS = [(0, 0), (0, 3), (0, 1, 2), (2, 1, 0), (0, 0, 0), (0, 4, 4)]
 
 
-@pytest.mark.parametrize("make", [exponential, noisy_max])
+@pytest.mark.parametrize("make", [exponential, noisy_max, permute_and_flip])
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.1, 1), (0.5, 2), (1.0, 1), (5.0, 3)])
 def test_selections(make, monotone, epsilon, sensitivity):
@@ -137,7 +138,7 @@ def test_selections(make, monotone, epsilon, sensitivity):
         assert worst_ratio(algorithm, pairs, range(len(scores))) <= epsilon * ROUNDING
 
 
-@pytest.mark.parametrize("make", [exponential, noisy_max])
+@pytest.mark.parametrize("make", [exponential, noisy_max, permute_and_flip])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_selections_attain_their_epsilon(make, monotone):
     """Four far better candidates, which rise while the last falls (or stays, if scores move the same way)."""
@@ -149,14 +150,14 @@ def test_selections_attain_their_epsilon(make, monotone):
     assert 0.99 * epsilon <= worst <= epsilon * ROUNDING
 
 
-@pytest.mark.parametrize("make", [exponential, noisy_max])
+@pytest.mark.parametrize("make", [exponential, noisy_max, permute_and_flip])
 def test_scores_that_are_not_monotone_need_the_factor_two(make):
     algorithm = make(itself, 0.5, 5, monotone=True)
     assert worst_ratio(algorithm, [((80,) * 4 + (0,), (81,) * 4 + (-1,))], [4]) > 0.9
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize("make", [exponential, noisy_max])
+@pytest.mark.parametrize("make", [exponential, noisy_max, permute_and_flip])
 def test_random_scores(epsilon, make):
     rng = np.random.default_rng(7)
     for _ in range(60):

@@ -10,7 +10,14 @@ import pytest
 import targetcharge as tc
 from accounting.neighbours import needed_price, order_at
 from mechanisms.goodness import DRAWS, BufferedEntropy, drawn, pvalue
-from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max
+from targetcharge.mechanisms import (
+    above_threshold,
+    between_thresholds,
+    exponential,
+    noisy_count,
+    noisy_max,
+    permute_and_flip,
+)
 from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.outcomes import UnpublishableError
 
@@ -86,7 +93,13 @@ def test_two_runs_are_independent(wrapper, count):
 
 
 @pytest.mark.parametrize(
-    "wrapped", [noisy_count(itself, 0.5), exponential(itself, 0.5, 3), noisy_max(itself, 0.5, 3)]
+    "wrapped",
+    [
+        noisy_count(itself, 0.5),
+        exponential(itself, 0.5, 3),
+        noisy_max(itself, 0.5, 3),
+        permute_and_flip(itself, 0.5, 3),
+    ],
 )
 def test_boundary_of_other_algorithms(wrapped):
     data = 3 if wrapped.name.startswith("noisy_count") else (0, 4, 9)
@@ -98,7 +111,7 @@ def test_boundary_of_other_algorithms(wrapped):
     assert pvalue(counts, {tc.BOUNDARY: mark / 1.05}) < 1e-9
 
 
-@pytest.mark.parametrize("wrapped", [noisy_count, exponential, noisy_max])
+@pytest.mark.parametrize("wrapped", [noisy_count, exponential, noisy_max, permute_and_flip])
 def test_boundary_asks_the_oracle_of_these_data(wrapped):
     if wrapped is noisy_count:
         algorithm, data = wrapped(itself, 0.5), 3

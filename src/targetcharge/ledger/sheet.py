@@ -1,7 +1,8 @@
 """Sheets: the answers of one question that was asked of many requests, in a byte or two each.
 
 >>> from targetcharge.ledger import Answer
->>> sheet = Sheet(Answer(None, True, 1.0, 8, "labels", key=0, units=(1,)), ("cat", "dog"), bytes([1, 0, 1]), hits=(2,))
+>>> first = Answer(None, True, 1.0, 8, "labels", key=0, units=(1,))
+>>> sheet = Sheet(first, ("cat", "dog"), bytes([1, 0, 1]), hits=(2,))
 >>> [(answer.seq, answer.key, answer.outcome, answer.price) for answer in sheet.answers]
 [(8, 0, 'dog', 0.0), (9, 1, 'cat', 0.0), (10, 2, 'dog', 1.0)]
 """

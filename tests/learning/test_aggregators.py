@@ -1,0 +1,138 @@
+"""What aggregators draw follows the law of small_votes, and so does what they say about it."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from learning.small_votes import LAWS, noisy_max, published, tables, with_test
+from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
+from targetcharge.learning.aggregating import Aggregator, Agreement
+from targetcharge.learning.choosing import CHOICES
+from targetcharge.learning.modes import MODES
+
+TWO = ("exponential", "permute_and_flip")
+
+
+def aggregator(mechanism, epsilon, test=None):
+    if test is None:
+        return Aggregator(CHOICES[mechanism](epsilon))
+    threshold, share = test
+    return Aggregator(CHOICES[mechanism](epsilon * (1 - share)), Agreement(threshold, epsilon * share))
+
+
+def law_of(mechanism, epsilon, row, test=None):
+    if test is None:
+        return LAWS[mechanism](row, epsilon)
+    return with_test(LAWS[mechanism](row, epsilon * (1 - test[1])), row, test[0], epsilon * test[1])
+
+
+@pytest.mark.parametrize("mechanism", TWO)
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize("test", [None, (3, 0.5), (5, 0.25)])
+def test_the_rest_is_all_but_the_likeliest(mechanism, epsilon, test):
+    for teachers, classes in ((1, 2), (6, 2), (5, 3), (4, 5)):
+        rows = tables(teachers, classes)
+        found = aggregator(mechanism, epsilon, test).rest(np.array(rows))
+        expected = [sum(sorted(law_of(mechanism, epsilon, row, test))[:-1]) for row in rows]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("mechanism", TWO)
+def test_a_small_rest_keeps_its_digits(mechanism):
+    """e^{-125} and less, where 1 - peak would be 0."""
+    found = aggregator(mechanism, 1.0).rest(np.array([[250, 0, 0], [240, 9, 1]]))
+    shares = {
+        "exponential": 1.0,
+        "permute_and_flip": 0.5,
+    }  # of two candidates the better is first in half the orders
+    assert found[0] == pytest.approx(2 * shares[mechanism] * np.exp(-125), rel=1e-8)
+    assert found[1] == pytest.approx(shares[mechanism] * (np.exp(-115.5) + np.exp(-119.5)), rel=1e-8)
+
+
+def test_noisy_max_cannot_tell():
+    assert aggregator("noisy_max", 1.0).rest(np.array([[3, 1]])) is None
+
+
+SAMPLED = [
+    *[(mechanism, row, None) for mechanism in TWO for row in [(6, 2, 0), (4, 4, 0), (3, 3, 2)]],
+    *[(mechanism, (5, 2, 1), (5, 0.5)) for mechanism in TWO],
+    ("noisy_max", (5, 3), None),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "row", "test"), SAMPLED)
+@pytest.mark.parametrize("epsilon", [0.6])
+def test_draws_follow_the_law_and_no_other_scale(mechanism, row, test, epsilon):
+    votes = np.tile(row, (4 * DRAWS, 1))
+    counts = Counter(aggregator(mechanism, epsilon, test).draw(votes, BufferedEntropy(1)).tolist())
+    assert pvalue(counts, dict(enumerate(law_of(mechanism, epsilon, row, test)))) > 1e-9
+    if len(set(row)) > 1 and row != (3, 3, 2):
+        for factor in (1.05, 1 / 1.05):
+            assert pvalue(counts, dict(enumerate(law_of(mechanism, epsilon * factor, row, test)))) < 1e-9
+
+
+def test_rows_are_drawn_independently_of_each_other():
+    """A mixed table: each row has its own law, whatever stands beside it."""
+    rows = [(6, 2, 0), (0, 8, 0), (3, 3, 2), (1, 1, 6)]
+    votes = np.tile(rows, (DRAWS, 1))
+    for mechanism in TWO:
+        drawn = aggregator(mechanism, 0.6).draw(votes, BufferedEntropy(2)).reshape(-1, len(rows))
+        for place, row in enumerate(rows):
+            counts = Counter(drawn[:, place].tolist())
+            assert pvalue(counts, dict(enumerate(law_of(mechanism, 0.6, row)))) > 1e-9
+        pairs = Counter(zip(drawn[:, 0].tolist(), drawn[:, 2].tolist(), strict=True))
+        first, second = law_of(mechanism, 0.6, rows[0]), law_of(mechanism, 0.6, rows[2])
+        both = {(i, j): p * q for i, p in enumerate(first) for j, q in enumerate(second)}
+        assert pvalue(pairs, both) > 1e-9
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mechanism", TWO)
+@pytest.mark.parametrize("test", [None, (5, 0.5)])
+def test_modes_publish_their_law_and_hit_where_it_says(mode, mechanism, test):
+    row, epsilon, prior = (5, 2, 1), 0.6, 1
+    count = 2 * DRAWS
+    codes, hits = MODES[mode].draw(
+        aggregator(mechanism, epsilon, test),
+        np.tile(row, (count, 1)),
+        np.full(count, prior, dtype=np.intp),
+        BufferedEntropy(3),
+    )
+    law = law_of(mechanism, epsilon, row, test)
+    names = [*range(len(law)), 4]  # the three classes, low, too close to call
+    expected = dict(zip(names, published(law, mode, prior), strict=False))
+    counts = Counter(codes.tolist())
+    assert set(counts) <= set(expected)
+    assert pvalue(counts, {code: mass for code, (mass, _) in expected.items()}) > 1e-9
+    assert hits.tolist() == [expected[code][1] for code in codes.tolist()]
+    if mode in {"boundary", "twice"}:
+        mark = expected[4][0]
+        for factor in (1.05, 1 / 1.05):
+            assert pvalue(counts, {4: mark * factor}) < 1e-9
+
+
+def test_two_equal_words_in_an_order_are_drawn_again():
+    """All orders of two are equally likely also if words come from two values only."""
+
+    class Coarse(BufferedEntropy):
+        def words(self, count):
+            return super().words(count) % np.uint64(3)
+
+    choice = CHOICES["permute_and_flip"](1.0)
+    drawn = choice.draw(np.full((DRAWS, 2), 4), Coarse(5))
+    assert pvalue(Counter(drawn.tolist()), {0: 0.5, 1: 0.5}) > 1e-9
+
+
+def test_noisy_max_of_three_against_the_scalar_mechanism():
+    from targetcharge.mechanisms import noisy_max as scalar  # noqa: PLC0415 - the name is taken by the naive law
+
+    row = (6, 4, 4)
+    oracle = scalar(lambda data: data, 0.6, 3).oracle
+    law = {index: oracle.probability(row, index) for index in range(3)}
+    votes = np.tile(row, (2 * DRAWS, 1))
+    counts = Counter(aggregator("noisy_max", 0.6).draw(votes, BufferedEntropy(6)).tolist())
+    assert pvalue(counts, law) > 1e-9
+    assert noisy_max((6, 4), 0.6) == pytest.approx(
+        [scalar(lambda data: data, 0.6, 2).oracle.probability((6, 4), index) for index in range(2)], abs=1e-9
+    )
