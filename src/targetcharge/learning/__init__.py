@@ -1,6 +1,6 @@
 """Learning: private labels for public examples, and models that are released only if they are good.
 
-`label` and `recall` need nothing but the core; `PrivateLabeler` needs the extra `learning`.
+Everything but `PrivateLabeler` needs the core only; that needs the extra `learning`.
 
 >>> from targetcharge import learning
 >>> learning.LOW
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from targetcharge.learning.bayes import NaiveBayes, naive_bayes, quality
+from targetcharge.learning.cells import Codes, Edges
 from targetcharge.learning.labelling import label
 from targetcharge.learning.labels import Labels, recall
 from targetcharge.outcomes import LOW
@@ -18,7 +20,18 @@ from targetcharge.outcomes import LOW
 if TYPE_CHECKING:
     from targetcharge.learning.labeler import PrivateLabeler
 
-__all__ = ["LOW", "Labels", "PrivateLabeler", "label", "recall"]
+__all__ = [
+    "LOW",
+    "Codes",
+    "Edges",
+    "Labels",
+    "NaiveBayes",
+    "PrivateLabeler",
+    "label",
+    "naive_bayes",
+    "quality",
+    "recall",
+]
 
 
 def __getattr__(name: str) -> object:
