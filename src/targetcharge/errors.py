@@ -67,7 +67,7 @@ def shown(value: object) -> str:
 
 def _ours(value: object) -> bool:
     """Return whether a value is made by this package, or a collection of nothing else."""
-    if isinstance(value, tuple | list | set | frozenset | dict):
+    if isinstance(value, tuple | list | set | frozenset) or type(value) is dict:
         return all(_ours(member) for member in value)
     return type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
 

@@ -14,8 +14,8 @@ from sklearn.naive_bayes import CategoricalNB
 import targetcharge as tc
 from mechanisms.goodness import BufferedEntropy
 from sessions.scripted import budget_of
-from targetcharge.learning.cells import Codes, Edges
 from targetcharge.learning.bayes import NaiveBayes, naive_bayes, quality
+from targetcharge.learning.cells import Codes, Edges
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 
 module = importlib.import_module("targetcharge.learning.bayes")

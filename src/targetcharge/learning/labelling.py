@@ -123,10 +123,11 @@ def _aggregator(
         return Aggregator(choice(epsilon))
     least = checks.threshold("threshold", threshold)
     share = epsilon / 2 if threshold_epsilon is None else threshold_epsilon
-    if not 0 < checks.real("threshold_epsilon", share, "a number") < epsilon:
-        raise InvalidParameter("threshold_epsilon", share, f"above 0 and below epsilon={epsilon:g}")
     # The difference is rounded to nearest, which may be up: a step down keeps the sum within ε.
-    rest = float(np.nextafter(epsilon - share, 0.0))
+    rest = float(np.nextafter(epsilon - checks.real("threshold_epsilon", share, "a number"), 0.0))
+    if not min(share, rest) >= checks.MIN_QUERY_EPSILON:
+        expected = f"below epsilon={epsilon:g}, with {checks.MIN_QUERY_EPSILON:g} or more for each of the two"
+        raise InvalidParameter("threshold_epsilon", share, expected)
     return Aggregator(choice(rest), Agreement(least, share))
 
 
@@ -136,17 +137,27 @@ def _prior(prior: ArrayLike | None, mode: str, names: tuple[object, ...], reques
         if prior is not None:
             raise InvalidParameter("prior", prior, "left out, unless mode is 'prior'")
         return np.full(requests, -1, dtype=np.intp)
-    given = np.asarray(prior)
-    if given.shape != (requests,):
-        raise InvalidParameter("prior", prior, f"a class for each of the {requests} requests")
-    different, places = np.unique(given, return_inverse=True)
     index = {value: code for code, value in enumerate(names)}
-    codes = np.empty(len(different), dtype=np.intp)
-    for place, value in enumerate(different.tolist()):
-        if value not in index:
-            raise InvalidParameter("prior", value, "one of the classes for each request")
-        codes[place] = index[value]
-    return codes[places]
+    try:
+        different, places = _distinct(np.asarray(prior), requests)
+        codes = [index[value] for value in different]
+    except (ValueError, TypeError):  # of another shape, or with what cannot be a class
+        raise InvalidParameter("prior", prior, f"a class for each of the {requests} requests") from None
+    except KeyError as error:
+        raise InvalidParameter("prior", error.args[0], "one of the classes for each request") from None
+    return np.array(codes, dtype=np.intp)[places]
+
+
+def _distinct(values: NDArray[np.generic], count: int) -> tuple[list[object], NDArray[np.intp]]:
+    """Return the different values, and which of them each is."""
+    if values.shape != (count,):
+        raise ValueError
+    if values.dtype != np.object_:
+        different, places = np.unique(values, return_inverse=True)
+        return different.tolist(), places
+    seen: dict[object, int] = {}  # what has no order
+    found = [seen.setdefault(value, len(seen)) for value in values.tolist()]
+    return list(seen), np.array(found, dtype=np.intp)
 
 
 def _begun(start: int | Labels, names: tuple[object, ...], requests: int) -> Labels:
@@ -154,11 +165,8 @@ def _begun(start: int | Labels, names: tuple[object, ...], requests: int) -> Lab
         if start.classes != names or start.asked > requests:
             raise InvalidParameter("start", start, f"labels of these classes, of at most {requests} requests")
         return start.resized(requests)
-    if start != 0:
-        checks.positive_integer("start", start)
-    if start > requests:
-        raise InvalidParameter("start", start, f"at most {requests}, the number of requests")
-    return replace(Labels.nothing(names, requests), asked=int(start))
+    first = checks.place("start", start, requests, "the number of requests, or earlier labels")
+    return replace(Labels.nothing(names, requests), asked=first)
 
 
 def _drawing(

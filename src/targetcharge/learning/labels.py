@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.modes import too_close
+from targetcharge.outcomes import BOUNDARY, LOW
+from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.ledger import Sheet
-    from targetcharge.sessions import Session
 
 _UNANSWERED: Final = -1
 
@@ -54,16 +56,21 @@ class Labels:
         return cls(classes, np.full(requests, _UNANSWERED, dtype=np.intp), np.zeros(requests, dtype=np.bool_))
 
     def with_codes(self, first: int, codes: NDArray[np.intp], hits: NDArray[np.intp]) -> Labels:
-        """Return labels with the outcomes of further requests; in place, to hold each array once."""
-        self.codes[first : first + len(codes)] = codes
+        """Return labels with the outcomes of further requests; in place, to hold each array once.
+
+        Of a request that was asked twice, as by two processes at once, the later outcome counts.
+        """
+        end = first + len(codes)
+        self.codes[first:end] = codes
+        self.hit[first:end] = False
         self.hit[first + hits] = True
-        return replace(self, asked=first + len(codes))
+        return replace(self, asked=max(self.asked, end))
 
     def resized(self, requests: int) -> Labels:
         """Return a copy with room for so many requests."""
         copied = Labels.nothing(self.classes, requests)
-        copied.codes[: len(self.codes)] = self.codes
-        copied.hit[: len(self.hit)] = self.hit
+        copied.codes[: self.asked] = self.codes[: self.asked]
+        copied.hit[: self.asked] = self.hit[: self.asked]
         return replace(copied, asked=self.asked)
 
     @property
@@ -79,9 +86,10 @@ class Labels:
     @property
     def values(self) -> NDArray[np.generic]:
         """Return the labels of `rows`."""
-        names: NDArray[np.generic] = np.array(self.classes)
-        if names.ndim != 1 or names.tolist() != list(self.classes):  # classes of several types, or tuples
-            names = np.fromiter(self.classes, dtype=np.object_, count=len(self.classes))
+        names: NDArray[np.generic] = np.fromiter(self.classes, dtype=np.object_, count=len(self.classes))
+        if len(set(map(type, self.classes))) == 1 and not isinstance(self.classes[0], tuple):
+            packed: NDArray[np.generic] = np.array(self.classes)
+            names = packed if packed.tolist() == list(self.classes) else names
         return names[self.codes[self.rows]]
 
     @property
@@ -133,7 +141,13 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
     Raises:
         InvalidParameter: if there are none, or fewer requests than were answered.
     """
-    sheets = [sheet for sheet in session.transcript.sheets() if sheet.first.algorithm == name]
+    if not isinstance(session, Session):
+        raise InvalidParameter("session", session, "a tc.Session")
+    sheets = [
+        sheet
+        for sheet in session.transcript.sheets()
+        if sheet.first.algorithm == name and sheet.outcomes[-2:] == (LOW, BOUNDARY)
+    ]
     outcomes = {sheet.outcomes for sheet in sheets}
     if len(outcomes) != 1:
         expected = (
@@ -142,7 +156,7 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
         raise InvalidParameter("name", name, expected)
     *classes, _, _ = outcomes.pop()
     answered = max(_first(sheet) + len(sheet) for sheet in sheets)
-    if requests is not None and requests < answered:
+    if requests is not None and checks.positive_integer("requests", requests) < answered:
         raise InvalidParameter("requests", requests, f"at least {answered}, as many as were answered")
     return gathered(Labels.nothing(tuple(classes), answered if requests is None else requests), sheets)
 

@@ -106,12 +106,13 @@ def _table(votes: ArrayLike) -> NDArray[np.generic]:
 
 
 def _check(votes: ArrayLike, block: NDArray[np.generic], teachers: int, start: int) -> None:
-    numbers = block.astype(np.float64)  # exact for whole numbers up to 2^53; larger ones are wrong anyway
-    wrong = {
-        "whole numbers: row {} has one that is not": ~(numbers == np.floor(numbers)).all(axis=1),
-        "at least 0: row {} has a negative count": (numbers < 0).any(axis=1),
-        f"rows that sum to teachers={teachers}: row {{}} does not": numbers.sum(axis=1) != teachers,
-    }
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite ones, which do not sum to it
+        numbers = block.astype(np.float64)  # exact for whole numbers up to 2^53; larger ones are wrong anyway
+        wrong = {
+            "whole numbers: row {} has one that is not": ~(numbers == np.floor(numbers)).all(axis=1),
+            "at least 0: row {} has a negative count": (numbers < 0).any(axis=1),
+            f"rows that sum to teachers={teachers}: row {{}} does not": numbers.sum(axis=1) != teachers,
+        }
     for expected, rows in wrong.items():
         if rows.any():
             raise InvalidParameter("votes", votes, expected.format(start + int(rows.argmax())))

@@ -1,0 +1,157 @@
+"""Inputs: checks of what `PrivateLabeler.fit` is given, before any training.
+
+They are for the curator, who holds the data: that a check fails may tell something about it. The errors hold the
+type of what was given and no values.
+
+>>> public_classes(["yes", "no"]).tolist()
+['no', 'yes']
+>>> class_codes(["yes", "no", "maybe"], public_classes(["yes", "no"]))
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: y is <class 'list'>; it must be made of the classes only
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from targetcharge.errors import InvalidParameter
+from targetcharge.learning.parts import count_units
+from targetcharge.learning.teachers import encode
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+
+    from targetcharge.learning.teachers import Codes, Features
+
+_PROBLEMS = {
+    "Complex data": "made of real numbers. Complex data not supported",
+    "contains NaN": "finite, and it contains NaN",
+    "infinity": "finite, and it contains infinity or a number too large",
+    "2D array": "a table of two dimensions, a row for each record",
+    "0 sample(s)": "of at least one row, and it has 0 sample(s)",
+    "features, but": "of as many columns as X",
+    "Feature names are only": "a table whose columns all have names that are text, or none has",
+    "feature names": "of the same columns as X, in the same order",
+}
+"""What to say when scikit-learn says something with these words. Its own texts can hold the array."""
+
+
+def features(estimator: BaseEstimator, name: str, table: ArrayLike, *, reset: bool) -> Features:
+    """Return a table of finite floating-point numbers.
+
+    Args:
+        estimator: learns the number and names of columns from the table, or already has them.
+        name: of the parameter.
+        table: array-like.
+        reset: whether it learns them.
+
+    Raises:
+        InvalidParameter: with a text that holds no values.
+        TypeError: if an entry is neither a number nor text that reads as one.
+    """
+    if issparse(table):
+        raise InvalidParameter(name, type(table), "dense, and it is sparse")
+    try:
+        # Always floats: that a list has only whole numbers may hang on one record, and reach every teacher.
+        checked: Features = validate_data(estimator, table, reset=reset, dtype=[np.float64, np.float32])
+    except (TypeError, ValueError) as error:
+        problem, wrong_type = str(error), isinstance(error, TypeError)
+    else:
+        return checked
+    # Raised out here, so that scikit-learn's error is not the context.
+    if "0 feature(s)" in problem:
+        expected = f"wider: 0 feature(s) (shape={np.asarray(table).shape}) while a minimum of 1 is required."
+        raise InvalidParameter(name, type(table), expected)
+    said = next((phrase for words, phrase in _PROBLEMS.items() if words in problem), "a table of numbers")
+    if wrong_type and said not in _PROBLEMS.values():
+        msg = f"{name} must be made of numbers: each argument must be a number or a string that reads as a number"
+        raise TypeError(msg)
+    raise InvalidParameter(name, type(table), said)
+
+
+def labels(y: object, records: int) -> NDArray[np.generic]:
+    """Return the labels as one column of discrete values.
+
+    Args:
+        y: array-like, one label for each record.
+        records: how many there are.
+    """
+    if y is None:
+        expected = "given: PrivateLabeler requires y to be passed, but the target y is None"
+        raise InvalidParameter("y", type(y), expected)
+    column, kind = _discrete(y)
+    if column is None:
+        raise InvalidParameter("y", type(y), f"one column of discrete labels. Unknown label type: {kind}")
+    if len(column) != records:
+        raise InvalidParameter("y", type(y), "as long as X")
+    return column
+
+
+def _discrete(y: object) -> tuple[NDArray[np.generic] | None, str]:
+    """Return the labels as an array, or None, and what scikit-learn calls their type."""
+    try:
+        column: NDArray[np.generic] = column_or_1d(y, warn=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kind = str(type_of_target(column))
+    except (TypeError, ValueError):
+        return None, "unknown"
+    return (column if kind in {"binary", "multiclass"} else None), kind
+
+
+def public_classes(classes: ArrayLike) -> NDArray[np.generic]:
+    """Return the classes sorted; refuse fewer than two, duplicates and mixed types."""
+    expected = "two different classes or more, all numbers or all text"
+    try:
+        given = np.asarray(classes)
+        found: NDArray[np.generic] = np.unique(given)
+    except (TypeError, ValueError):
+        raise InvalidParameter("classes", classes, expected) from None
+    # A list of mixed types becomes text on its way into an array, and NaN is not equal to itself.
+    kept = given.ndim == 1 and given.tolist() == list(classes)  # type: ignore[arg-type]  # NumPy made a row of it
+    if not kept or not 2 <= len(found) == len(given):
+        raise InvalidParameter("classes", classes, expected)
+    return found
+
+
+def classes_of(y: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return the classes that occur."""
+    found: NDArray[np.generic] = np.unique(y)
+    if len(found) < 2:
+        raise InvalidParameter("y", type(y), "of two classes or more, and it has one class")
+    return found
+
+
+def class_codes(y: ArrayLike, classes: NDArray[np.generic]) -> Codes:
+    """Return each label as an index into the classes."""
+    codes = encode(np.asarray(y), classes)
+    if (codes < 0).any():
+        raise InvalidParameter("y", type(y), "made of the classes only")
+    return codes
+
+
+def unit_values(units: ArrayLike, records: int, teachers: int) -> list[object]:
+    """Return the unit of each record, each value as it was given."""
+    values = (
+        units.tolist() if isinstance(units, np.ndarray) else list(units) if isinstance(units, Iterable) else None
+    )
+    if not isinstance(values, list) or isinstance(units, str | bytes) or len(values) != records:
+        raise InvalidParameter("units", type(units), "one value for each record")
+    if count_units(values) < teachers:
+        raise InvalidParameter("teachers", teachers, "at most the number of units")
+    return values
+
+
+def enough(records: int, teachers: int) -> None:
+    """Refuse fewer records than teachers."""
+    if records < teachers:
+        raise InvalidParameter("teachers", teachers, "at most the number of records")

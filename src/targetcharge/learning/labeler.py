@@ -1,0 +1,295 @@
+"""`PrivateLabeler`: from private data to a student that may be published, with scikit-learn's manners.
+
+>>> from sklearn.datasets import make_blobs
+>>> from sklearn.naive_bayes import GaussianNB
+>>> import targetcharge as tc
+>>> X, y = make_blobs(5_000, centers=[[0, 0], [9, 9]], random_state=0)
+>>> labeler = PrivateLabeler(GaussianNB(), teachers=200, budget=tc.Budget(3.0, 1e-5), query_epsilon=0.1)
+>>> labeler.fit(X[:4_000], y[:4_000], X_public=X[4_000:]).guarantee_
+Budget(epsilon=3.0, delta=1e-05)
+>>> float(labeler.score(X[4_000:], y[4_000:])) > 0.9
+True
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from targetcharge import checks
+from targetcharge.accounting.budget import Budget, check_budget
+from targetcharge.errors import InvalidParameter
+from targetcharge.learning import inputs
+from targetcharge.learning.asking import Asking
+from targetcharge.learning.parts import deal, deal_units
+from targetcharge.learning.random_streams import Choices
+from targetcharge.learning.rehearsal import rehearse
+from targetcharge.learning.teachers import Private, count_votes
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from targetcharge.learning.labels import Labels
+    from targetcharge.learning.teachers import Features
+
+
+def _student_has(name: str) -> Any:  # noqa: ANN401 - what available_if takes
+    def check(labeler: PrivateLabeler) -> bool:
+        getattr(getattr(labeler, "student_", labeler._student), name)  # noqa: SLF001 - a part of the class below
+        return True
+
+    return check
+
+
+class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Label public examples by the vote of private teachers, within a budget, and learn a student from them.
+
+    The private records are split into disjoint parts and a clone of `estimator` learns from each. These teachers
+    vote on every public example, a private mechanism chooses its label, and the student learns from the labelled
+    examples. Only the labels and what follows from them is kept: no teacher, no vote, no private record.
+
+    What is protected: without `units` a record may be replaced by any other, and the number of records is public.
+    With `units` the records of one unit may be changed, added or removed, all of them; that one unit takes the
+    place of another is two such steps. Either way one teacher changes, so one vote on each example. The features
+    of the public examples, all parameters and the set of classes are public.
+
+    Each `fit` with a ledger in memory spends a budget of its own. With a file as ledger all fits together spend
+    one; a fit that was interrupted goes on where it stopped, and other public examples get what is left.
+
+    Parameters are checked and the estimators try themselves on made-up data before any training. A teacher that
+    fails on its part says nothing, since that it failed depends on private data: it votes for the classes in turn.
+    How long training takes is not protected.
+
+    Attributes:
+        classes_: the classes, sorted.
+        labels_: what was published: a `Labels`.
+        student_: the model that `predict` asks.
+        guarantee_: the budget: what all that was published costs at most, however it went.
+        unit_: whose privacy it is about, in words.
+        n_features_in_: the number of columns.
+        feature_names_in_: their names, if X has names that are text.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        student: BaseEstimator | None = None,
+        *,
+        teachers: int = 50,
+        budget: Budget | None = None,
+        query_epsilon: float = 0.1,
+        mechanism: str = "permute_and_flip",
+        mode: str = "boundary",
+        threshold: float | None = None,
+        threshold_epsilon: float | None = None,
+        classes: ArrayLike | None = None,
+        ledger: str | os.PathLike[str] = ":memory:",
+        rounds: int = 8,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """Keep the parameters.
+
+        Args:
+            estimator: a classifier; each teacher is a clone of it, with a random state of its own.
+            student: a classifier; None for a clone of the estimator.
+            teachers: into how many parts the private data is split.
+            budget: the `tc.Budget` of all labels together. There is no default: it is yours to choose.
+            query_epsilon: the ε of one label.
+            mechanism: "permute_and_flip", "exponential" or "noisy_max" (not with mode "boundary").
+            mode: what costs: "boundary", labels that are too close to call (they are not given); "prior", labels
+                that differ from what the student expects; "twice", labels on which two runs differ (they are not
+                given); "plain", all labels.
+            threshold: give no label if the noisy number of teachers who agree is below it.
+            threshold_epsilon: the part of the query ε for that test; None for half.
+            classes: all there are, public. None takes those of y: then that no other class occurs among the
+                private labels is public too.
+            ledger: ":memory:", or the path of a file that keeps charges and labels.
+            rounds: of mode "prior": how often the student learns while labels come in.
+            n_jobs: processes that train teachers, as in scikit-learn.
+            random_state: decides parts and the teachers' own randomness. The noise never depends on it.
+            verbose: whether to show a progress bar.
+        """
+        self.estimator = estimator
+        self.student = student
+        self.teachers = teachers
+        self.budget = budget
+        self.query_epsilon = query_epsilon
+        self.mechanism = mechanism
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_epsilon = threshold_epsilon
+        self.classes = classes
+        self.ledger = ledger
+        self.rounds = rounds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike,  # noqa: N803 - scikit-learn's name
+        y: ArrayLike,
+        X_public: ArrayLike | None = None,  # noqa: N803 - as X
+        units: ArrayLike | None = None,
+    ) -> Self:
+        """Train teachers, label public examples and fit the student.
+
+        Checks of the data are for the curator who holds it: that one of them fails may tell something about it.
+
+        Args:
+            X: features of the private records, finite numbers.
+            y: their classes.
+            X_public: features of the public examples, in the order in which labels are asked.
+            units: to whom each record belongs: text or numbers; None if each stands for itself.
+
+        Raises:
+            InvalidParameter: before any training, if something is wrong; or if no example got a label at all.
+        """
+        for learned in {"labels_", "student_"} & vars(self).keys():
+            delattr(self, learned)
+        self._check_parameters()
+        private, requests, choices = self._read(X, y, X_public, units)
+        asking = self._asking()
+        asking.rehearse()
+        size = len(private.part) // self.teachers
+        rehearse("estimator", self.estimator, requests.shape[1], self.classes_, size)
+        if self.student is not None:
+            rehearse("student", self.student, requests.shape[1], self.classes_)
+        name = asking.name(requests)
+        with asking.open() as session:
+            self.labels_ = asking.known(session, name).resized(len(requests))
+            if not session.meter.hits_left:
+                self.labels_ = replace(self.labels_, stopped="the budget was spent before")
+            elif not self.labels_.complete:
+                votes = self._votes(private, requests, choices.seeds)
+                try:
+                    self.labels_ = asking.label(votes, session, name, self._student, requests)
+                except BaseException:  # Ctrl-C, say: what was published until then is not lost
+                    self.labels_ = asking.known(session, name).resized(len(requests))
+                    raise
+        self.student_ = self._taught(requests, self.labels_)
+        return self
+
+    @property
+    def _student(self) -> BaseEstimator:
+        return self.estimator if self.student is None else self.student
+
+    def _check_parameters(self) -> None:
+        if self.budget is None:
+            raise InvalidParameter(
+                "budget", None, "a tc.Budget(epsilon, delta): what all labels may cost together"
+            )
+        self.guarantee_ = check_budget(self.budget)
+        checks.positive_integer("teachers", self.teachers)
+        checks.flag("verbose", self.verbose)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
+            raise InvalidParameter("n_jobs", self.n_jobs, "None or an integer other than 0")
+        for name, given in (("estimator", self.estimator), ("student", self._student)):
+            if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
+                raise InvalidParameter(name, given, "a classifier with fit and predict")
+
+    def _read(
+        self, records: ArrayLike, y: ArrayLike, public: ArrayLike | None, units: ArrayLike | None
+    ) -> tuple[Private, Features, Choices]:
+        """Check the data and deal it into parts."""
+        features = inputs.features(self, "X", records, reset=True)
+        labels = inputs.labels(y, len(features))
+        self.classes_ = inputs.classes_of(labels) if self.classes is None else inputs.public_classes(self.classes)
+        codes = inputs.class_codes(labels, self.classes_)
+        inputs.enough(len(features), self.teachers)
+        if public is None:
+            raise InvalidParameter("X_public", public, "given: the features of the examples to label")
+        requests = inputs.features(self, "X_public", public, reset=False)
+        choices = Choices.of(self.random_state, self.teachers)
+        if units is None:
+            self.unit_ = "one record, replaced"
+            part = deal(len(features), self.teachers, choices.generator)
+        else:
+            self.unit_ = "all records of one unit"
+            part = deal_units(inputs.unit_values(units, len(features), self.teachers), self.teachers, choices.key)
+        return Private(features, codes, part), requests, choices
+
+    def _votes(self, private: Private, requests: Features, seeds: tuple[int, ...]) -> NDArray[np.int64]:
+        return count_votes(
+            self.estimator, private, requests, self.classes_, seeds, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+
+    def _asking(self) -> Asking:
+        return Asking(
+            budget=self.guarantee_,
+            query_epsilon=self.query_epsilon,
+            teachers=self.teachers,
+            classes=tuple(self.classes_.tolist()),
+            unit=self.unit_,
+            mechanism=self.mechanism,
+            mode=self.mode,
+            threshold=self.threshold,
+            threshold_epsilon=self.threshold_epsilon,
+            rounds=self.rounds,
+            ledger=self.ledger,
+        )
+
+    def _taught(self, requests: Features, labels: Labels) -> BaseEstimator:
+        """Return a student that has learned from the labels: a function of what is published."""
+        values = np.asarray(labels.values).astype(self.classes_.dtype)
+        present = len(np.unique(values))
+        if present == 0:
+            name, how = ("budget", "larger") if not labels.complete else ("query_epsilon", "larger")
+            if labels.low.any():
+                name, how = "threshold", "lower"
+            expected = f"{how}: of {labels.asked} examples that were asked none got a label to learn from"
+            raise InvalidParameter(name, getattr(self, name), f"{expected}. What was published is in labels_")
+        student = clone(self._student)
+        if present == 1:
+            msg = "all labels are of one class, so the student always predicts it"
+            warnings.warn(msg, UserWarning, stacklevel=3)
+            student = DummyClassifier(strategy="most_frequent")
+        return student.fit(requests[labels.rows], values)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 - scikit-learn's name
+        """Return the class that the student predicts for each row."""
+        seen = self._seen(X)
+        return np.asarray(self.student_.predict(seen))
+
+    @available_if(_student_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:  # noqa: N803 - scikit-learn's name
+        """Return the student's probability of each of `classes_`; 0 for a class that no label has."""
+        seen = self._seen(X)
+        known = np.asarray(self.student_.predict_proba(seen))
+        shares = np.zeros((len(known), len(self.classes_)), known.dtype)
+        shares[:, np.searchsorted(self.classes_, self.student_.classes_)] = known
+        return shares
+
+    def _seen(self, rows: ArrayLike) -> Features:
+        check_is_fitted(self)
+        checked: Features = validate_data(self, rows, reset=False, dtype=[np.float64, np.float32])
+        return checked
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is a student."""
+        return hasattr(self, "student_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: what is published, and the parameters, with untrained estimators."""
+        state = dict(super().__getstate__())
+        state["estimator"] = clone(self.estimator, safe=False)
+        state["student"] = clone(self.student, safe=False)
+        return state
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - a type of scikit-learn, which has none
+        """Return scikit-learn's tags: the noise comes from the operating system, so no two fits are alike."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags

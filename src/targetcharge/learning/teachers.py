@@ -1,0 +1,177 @@
+"""Teachers: one model for each part of the private data, and their votes on the public requests.
+
+Whatever happens inside a teacher may depend on its part: an error, a warning, something printed. All of it is
+dropped, and a teacher that has no usable prediction votes by a fixed public rule, so one part moves one vote.
+
+>>> import numpy as np
+>>> from sklearn.tree import DecisionTreeClassifier
+>>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+>>> part = np.array([0, 0, 1, 1])
+>>> requests = np.array([[0.0], [3.0]])
+>>> count_votes(DecisionTreeClassifier(), Private(X, y, part), requests, np.array(["no", "yes"]), (1, 2)).tolist()
+[[2, 0], [0, 2]]
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import warnings
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from targetcharge.learning.random_streams import own_stream, seed
+from targetcharge.sessions.attempt import Failure, attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
+
+    Codes = NDArray[np.intp]
+    Features = NDArray[np.floating]
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Private:
+    """The private data, dealt into parts.
+
+    Attributes:
+        features: one row for each record.
+        codes: the class of each record, as an index into the classes.
+        part: of each record.
+    """
+
+    features: Features
+    codes: Codes
+    part: Codes
+
+
+def count_votes(
+    estimator: BaseEstimator,
+    private: Private,
+    requests: Features,
+    classes: NDArray[np.generic],
+    seeds: Sequence[int],
+    *,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> NDArray[np.int64]:
+    """Train a teacher on each part and return their votes: one row for each request, one column for each class.
+
+    Args:
+        estimator: a classifier; clones of it are trained.
+        private: the data.
+        requests: features of the public examples.
+        classes: sorted.
+        seeds: of the random numbers of each teacher; there are as many teachers.
+        n_jobs: processes, as in scikit-learn. Never threads: they would share random numbers and what is printed.
+        verbose: whether to show a progress bar.
+    """
+    # No memory maps: parts of the private data would lie in temporary files.
+    run = Parallel(n_jobs=n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered")
+    tasks = (
+        delayed(ballot)(estimator, private.features[rows], private.codes[rows], requests, classes, number)
+        for rows, number in zip(_rows(private.part, len(seeds)), seeds, strict=True)
+    )
+    ballots: Iterable[Codes] = run(tasks)
+    if verbose:
+        ballots = track(ballots, "training teachers", len(seeds), console=Console(file=sys.stderr))
+    votes = np.zeros((len(requests), len(classes)), np.int64)
+    row = np.arange(len(requests))
+    for each in ballots:
+        votes[row, each] += 1
+    return votes
+
+
+def _rows(part: Codes, teachers: int) -> list[Codes]:
+    """Return the rows of each part, in their order."""
+    ends = np.cumsum(np.bincount(part, minlength=teachers))[:-1]
+    return np.split(np.argsort(part, kind="stable"), ends)
+
+
+def ballot(
+    estimator: BaseEstimator,
+    features: Features,
+    codes: Codes,
+    requests: Features,
+    classes: NDArray[np.generic],
+    number: int,
+) -> Codes:
+    """Return one teacher's vote on each request, as an index into the classes.
+
+    A part with one class votes for it, since many classifiers refuse to learn from it. An empty part, and a
+    teacher that fails or predicts what is no class, votes for the index of the request modulo the number of
+    classes.
+
+    Args:
+        estimator: a clone of it is trained.
+        features: of the part.
+        codes: their classes.
+        requests: features of the public examples.
+        classes: sorted.
+        number: the seed of the teacher's random numbers.
+    """
+    otherwise = np.arange(len(requests)) % len(classes)
+    present = np.unique(codes)
+    if len(present) == 0:
+        return otherwise
+    if len(present) == 1:
+        return np.full(len(requests), present[0])
+    predicted = attempt(partial(_predict, estimator, features, classes[codes], requests, classes, number))
+    if not isinstance(predicted, Failure):
+        return np.where(predicted >= 0, predicted, otherwise)
+    if predicted.error is KeyboardInterrupt:
+        raise KeyboardInterrupt
+    return otherwise
+
+
+def _predict(
+    estimator: BaseEstimator,
+    features: Features,
+    y: NDArray[np.generic],
+    requests: Features,
+    classes: NDArray[np.generic],
+    number: int,
+) -> Codes:
+    with silence(), own_stream(number):
+        teacher = clone(estimator)
+        seed(teacher, number)
+        predicted = np.asarray(teacher.fit(features, y).predict(requests))
+        if predicted.shape != (len(requests),):
+            raise TypeError
+        return encode(predicted, classes)
+
+
+def encode(labels: NDArray[np.generic], classes: NDArray[np.generic]) -> Codes:
+    """Return the index of each label among the classes; -1 for what is none of them."""
+    index = {name: code for code, name in enumerate(classes.tolist())}
+    found, inverse = np.unique(labels, return_inverse=True)
+    codes = np.array([index.get(name, -1) for name in found.tolist()], np.intp)
+    encoded: Codes = codes[inverse.reshape(labels.shape)]
+    return encoded
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Drop warnings, log records and what Python code prints."""
+    before = logging.root.manager.disable
+    with ExitStack() as block:
+        block.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        block.enter_context(redirect_stdout(io.StringIO()))
+        block.enter_context(redirect_stderr(io.StringIO()))
+        block.callback(logging.disable, before)
+        logging.disable()
+        yield
