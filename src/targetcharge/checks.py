@@ -161,6 +161,14 @@ def positive_integer(name: str, value: int) -> int:
     return hits(value, name)
 
 
+def place(name: str, value: int, most: int, what: str) -> int:
+    """Return an integer from 0 to a number, which is told with what it is."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not 0 <= value <= most:
+        raise InvalidParameter(name, value, f"an integer from 0 to {most:,}, {what}")
+    return int(value)
+
+
 def positive_real(name: str, value: float) -> float:
     """Return a finite number above 0, as it was given."""
     expected = "finite and above 0"

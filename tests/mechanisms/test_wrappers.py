@@ -18,7 +18,6 @@ from targetcharge.mechanisms import (
     noisy_max,
     permute_and_flip,
 )
-from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.outcomes import UnpublishableError
 
 SIDES = (tc.Side.BELOW, tc.Side.BETWEEN, tc.Side.ABOVE)
@@ -128,7 +127,7 @@ def test_boundary_asks_the_oracle_of_these_data(wrapped):
     [(0.0, 0.0), (1e-300, 1e-300), (0.25, 0.2), (0.5, 1 / 3), (0.9, 1 / 3), (1e-9, 1e-9 / (1 + 1e-9))],
 )
 def test_the_probability_of_the_mark(rest, mark):
-    assert mark_probability(rest) == pytest.approx(mark, rel=1e-15)
+    assert tc.Boundary().mark_probability(rest) == pytest.approx(mark, rel=1e-15)
 
 
 def test_a_sure_outcome_is_never_marked():

@@ -106,7 +106,8 @@ def catalogue(target: Target) -> tuple[Accounting, ...]:
         found.append(_accounting(SPARSE_VECTOR, lambda query, count, _: sparse_vector_epsilon(query, count)))
     if isinstance(target, Between):
         found.append(_bun_steinke_ullman(target))
-    if not isinstance(target, Everything):
+    unknown = isinstance(target, Boundary) and not target.as_in_the_paper
+    if not unknown and not isinstance(target, Everything):
         found += [
             _paper(target, "simple", "paper, simple Chernoff"),
             _paper(target, "raw", "paper, raw Chernoff"),
@@ -124,7 +125,7 @@ def _compositions(target: Target) -> list[Accounting]:
     """Return plain compositions of the computation as it is published (2ε for run twice, t(ε) for Boundary)."""
 
     def published(query: float) -> float:
-        return target.paper_row(query)[0]
+        return target.published_epsilon(query)
 
     def optimal_fits(query: float, count: int, budget: Budget) -> bool:
         return optimal_delta(published(query), count, budget.epsilon) <= budget.delta

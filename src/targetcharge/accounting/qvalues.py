@@ -21,9 +21,9 @@ def between(epsilon: float, width: int) -> float:
     return -math.expm1(-width * epsilon) / (math.exp(epsilon) + 1)
 
 
-def boundary_epsilon(epsilon: float) -> float:
-    """Return the tight ε + ln(3/(2 + e^{-ε})) ≤ 4ε/3 of the boundary-wrapped computation."""
-    return epsilon - math.log1p(math.expm1(-epsilon) / 3)
+def boundary_epsilon(epsilon: float, caution: float = 1.0) -> float:
+    """Return the tight ε + ln((2+c)/(2 + c·e^{-ε})) of the boundary-wrapped computation; ≤ 4ε/3 for c = 1."""
+    return epsilon - math.log1p(math.expm1(-epsilon) * caution / (2 + caution))
 
 
 def boundary(epsilon: float) -> float:

@@ -84,8 +84,7 @@ def certify(
         raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
     epsilon = target.check_epsilon(epsilon)
     count = checks.positive_integer("pairs", pairs)
-    parameter, q = target.paper_row(epsilon)
-    claimed = q if order is None else target.price(order, epsilon)
+    parameter, claimed = target.paper_row(epsilon) if order is None else (0.0, target.price(order, epsilon))
     worst, words, tried = (math.inf if order is None else -math.inf), "", 0
     for law0, law1, hits, names in _published(target, epsilon, count, np.random.default_rng(seed)):
         found = largest_q(law0, law1, hits, parameter) if order is None else needed_price(law0, law1, hits, order)
@@ -125,8 +124,9 @@ def _published(target: Target, epsilon: float, count: int, rng: np.random.Genera
             case Disagreement():
                 both = tuple(f"{first}{second}" for first, second in itertools.product(names, repeat=2))
                 yield run_twice(law0), run_twice(law1), ~np.eye(size, dtype=bool).ravel(), both
-            case Boundary():
-                yield boundary_wrapped(law0), boundary_wrapped(law1), np.arange(size + 1) == 0, ("mark", *names)
+            case Boundary(caution):
+                wrapped = boundary_wrapped(law0, caution), boundary_wrapped(law1, caution)
+                yield *wrapped, np.arange(size + 1) == 0, ("mark", *names)
             case QTarget():
                 yield _at_rate(law0, law1, target.q, epsilon, names)
             case _:

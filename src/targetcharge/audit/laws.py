@@ -96,10 +96,10 @@ def run_twice(laws: NDArray[np.float64]) -> NDArray[np.float64]:
     return (laws[:, :, None] * laws[:, None, :]).reshape(len(laws), -1)
 
 
-def boundary_wrapped(laws: NDArray[np.float64]) -> NDArray[np.float64]:
+def boundary_wrapped(laws: NDArray[np.float64], caution: float = 1.0) -> NDArray[np.float64]:
     """Return the laws of the boundary wrapper: the mark, then each outcome of the wrapped algorithm."""
-    rest = 1 - laws.max(axis=1, keepdims=True)
-    mark = np.minimum(1 / 3, rest / (1 + rest))
+    doubt = caution * np.minimum(1 - laws.max(axis=1, keepdims=True), 0.5)
+    mark = doubt / (1 + doubt)
     return np.hstack([mark, (1 - mark) * laws])
 
 

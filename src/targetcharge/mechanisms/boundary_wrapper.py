@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from targetcharge.randomness import Entropy
 
 
-def boundary(algorithm: Algorithm) -> Algorithm:
-    """Return the algorithm that publishes BOUNDARY with probability min(1/3, π/(1+π)), else a fresh outcome.
+def boundary(algorithm: Algorithm, caution: float = 1.0) -> Algorithm:
+    """Return the algorithm that publishes BOUNDARY with probability cπ/(1+cπ), at most c/(2+c), else an outcome.
 
-    π is the probability of all outcomes but the most likely one (Algorithm 3 of the paper). Only the mark costs.
+    π is the probability of all outcomes but the most likely one, c the caution. Only the mark costs.
 
     Args:
         algorithm: one that can tell the probabilities of its outcomes, with δ = 0 and ε of at most 1.
+        caution: how readily it marks doubt; 1 is Algorithm 3 of the paper, more makes each mark cheaper.
 
     Raises:
         NotAllowed: if it cannot tell them, has a δ, or is wrapped already.
     """
-    target = Boundary()
+    target = Boundary(caution)
     inner = unwrapped(algorithm, "boundary")
     if inner.delta > 0:
         msg = f"boundary has no price for a δ above 0, and {inner.name} has {inner.delta:g}"
@@ -45,7 +46,8 @@ def boundary(algorithm: Algorithm) -> Algorithm:
         raise NotAllowed(msg)
 
     def run(data: object, entropy: Entropy) -> object:
-        return BOUNDARY if bernoulli(entropy, mark_probability(oracle.rest(data))) else draw(data, entropy)
+        marked = bernoulli(entropy, target.mark_probability(oracle.rest(data)))
+        return BOUNDARY if marked else draw(data, entropy)
 
     return Algorithm(
         name=f"boundary({inner.name})",
@@ -56,8 +58,3 @@ def boundary(algorithm: Algorithm) -> Algorithm:
         default_target=target,
         accuracy=inner.accuracy,
     )
-
-
-def mark_probability(rest: float) -> float:
-    """Return min(1/3, π/(1+π))."""
-    return min(1 / 3, rest / (1 + rest))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge import checks
 from targetcharge.errors import BudgetSpent
 from targetcharge.ledger import Most, Settlement, Sheet
 
@@ -43,7 +43,7 @@ class Requests:
         self._series = series
         self._asked = asked
         self._received = received
-        self._next = start
+        self._next = checks.place("start", start, len(series), "the number of requests")
         self._drawn: Drawn | None = None
 
     @property
@@ -57,14 +57,20 @@ class Requests:
         Raises:
             BudgetSpent: if not even one hit is covered.
         """
-        draw = partial(self._sheet, data=data, entropy=entropy, number=ledger.number)
         hits, name = self._several(ledger.meters[0]), self._asked.algorithm.name
+        sheet: Sheet | None = None
+
+        def compute() -> tuple[Settlement, Sheet]:  # a partial would show the data to who prints it
+            return self._sheet(hits, data, entropy, ledger.number)
+
         try:
-            sheet = heart.publish(self._most(hits), name, partial(draw, hits))
+            sheet = heart.publish(self._most(hits), name, compute)
         except BudgetSpent:
             if hits == 1:
                 raise
-            sheet = heart.publish(self._most(1), name, partial(draw, 1))  # other sessions hold the rest
+        if sheet is None:  # other sessions hold the rest
+            hits = 1
+            sheet = heart.publish(self._most(hits), name, compute)
         self._published(len(sheet))
         return sheet
 

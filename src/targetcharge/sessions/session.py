@@ -186,6 +186,7 @@ class Session:
             start: the request to begin with.
 
         Raises:
+            InvalidParameter: if there is no such request.
             BudgetSpent: when a further hit is not covered; what was answered is published and charged.
             ComputationFailed: if it gave nothing that can be published; what the sheet held back is spent.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from targetcharge.accounting.targets import Between, NotPrior, QTarget
+from targetcharge.accounting.targets import Between, Boundary, NotPrior, QTarget
 from targetcharge.errors import shown
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def kind_in_words(target: Target) -> str:
             return f"Between of {target.width} integers" + _sensitivity(target, " with sensitivity ")
         case QTarget(q):
             return f"QTarget({q!r})"
+        case Boundary(caution) if caution != 1:
+            return f"Boundary({caution!r})"
         case _:
             return type(target).__name__
 
@@ -39,6 +41,8 @@ def words(target: Target) -> str:
         case QTarget(q, members):
             named = sorted(map(shown, members)) if isinstance(members, set | frozenset) else members
             text = f"QTarget({q!r}, {named})"
+        case Boundary(caution) if caution != 1:
+            text = f"Boundary({caution!r})"
         case _:
             text = f"{type(target).__name__}()"
     return text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"

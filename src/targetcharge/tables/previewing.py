@@ -9,7 +9,6 @@ from targetcharge import checks, markup
 from targetcharge.accounting.targets import Boundary, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
-from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.outcomes import Side as Where
 from targetcharge.tables.batteries import by_keys
 from targetcharge.tables.computing import Single, algorithm_of, number_asked, prior_value
@@ -234,7 +233,7 @@ def _boundary_chance(number: Number, threshold: float, distance: float, epsilon:
     least, steps = number.gauge.least(threshold), _steps(number, threshold, distance)
     inside = side_of_threshold(_itself, least, epsilon, sensitivity=number.measure.sensitivity)
     assert inside.oracle is not None  # noqa: S101 - it has one
-    mark = mark_probability(inside.oracle.rest(steps))
+    mark = Boundary().mark_probability(inside.oracle.rest(steps))
     other = inside.oracle.probability(steps, Where.ABOVE if distance < 0 else Where.BELOW)
     wrong = (1 - mark) * other
     return Chance(distance, mark, false_alarm=wrong) if distance < 0 else Chance(distance, mark, miss=wrong)

@@ -47,6 +47,10 @@ class Target(ABC):
     def kind(self, epsilon: float) -> Kind:
         """Return what exact accounting must cover; NotAllowed if it cannot account for this target."""
 
+    def published_epsilon(self, epsilon: float) -> float:
+        """Return the ε of what is published of an ε-DP computation, on its own."""
+        return self.paper_row(epsilon)[0]
+
     @final
     def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
         """Return the ε of a computation that this target can price."""

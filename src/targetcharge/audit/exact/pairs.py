@@ -22,9 +22,9 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.accounting.pairs import best_q
+from targetcharge.accounting.targets import Boundary
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.between import side_law
-from targetcharge.mechanisms.boundary_wrapper import mark_probability
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 from targetcharge.outcomes import BOUNDARY, Side
 
@@ -115,7 +115,7 @@ def agreed(pair: Pair) -> Pair:
 
 def wrapped(pair: Pair) -> Pair:
     """Return the pair of the boundary wrapper around an algorithm, the mark last."""
-    marks = [mark_probability(1 - max(law)) for law in zip(*pair.values(), strict=True)]
+    marks = [Boundary().mark_probability(1 - max(law)) for law in zip(*pair.values(), strict=True)]
     parts = {outcome: ((1 - marks[0]) * p0, (1 - marks[1]) * p1) for outcome, (p0, p1) in pair.items()}
     return {**parts, BOUNDARY: (marks[0], marks[1])}
 

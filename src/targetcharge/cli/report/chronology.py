@@ -31,17 +31,19 @@ _AT_ONCE: Final = 60.0
 @final
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A hit, or a reservation that was lost.
+    """The hits of an entry, or a reservation that was lost.
 
     Attributes:
         index: of the entry that it came with, among those with answers.
         units: charged on each meter.
         answered: whether there is an answer to it.
+        hits: how many it is for.
     """
 
     index: int
     units: tuple[int, ...]
     answered: bool = True
+    hits: int = 1
 
 
 @final
@@ -70,7 +72,8 @@ class Chronology:
             self.snapshots[last.snapshot] = len(self.times)
         charged = [answer.units for answer in answers if answer.hit]
         if charged:
-            self.charges.append(Charge(len(self.times), tuple(map(sum, zip(*charged, strict=True)))))
+            units = tuple(map(sum, zip(*charged, strict=True)))
+            self.charges.append(Charge(len(self.times), units, hits=len(charged)))
         self.times.append(last.received)
         self.seqs.append(last.seq)
         self.counts.append(len(answers))

@@ -134,7 +134,7 @@ class Findings:
         name = answer.target, answer.epsilon
         if name not in self._published:
             target = target_of(answer.target)
-            self._published[name] = target.paper_row(answer.epsilon)[0] if target else answer.epsilon
+            self._published[name] = target.published_epsilon(answer.epsilon) if target else answer.epsilon
         return self._published[name]
 
 

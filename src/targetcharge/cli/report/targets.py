@@ -29,6 +29,7 @@ _NUMBER: Final = r"(-?[\d.]+(?:e[-+]?\d+)?)"
 _NAME: Final = re.compile(r"(\w+)")
 _WIDTH: Final = re.compile(r"Between of (\d+) integers(?: with sensitivity (\d+))?")
 _BAND: Final = re.compile(rf"Between\({_NUMBER}, {_NUMBER}(?:, sensitivity=(\d+))?\)")
+_CAUTION: Final = re.compile(rf"Boundary\({_NUMBER}\)")
 _Q: Final = re.compile(rf"QTarget\({_NUMBER}[,)]")
 _PLAIN: Final[dict[str, Target]] = {
     "NotPrior": NotPrior(prior=None),
@@ -48,6 +49,8 @@ def target_of(words: str) -> Target | None:
             return Between(1, int(found[1]), int(found[2] or 1))
         if found := _BAND.fullmatch(words):
             return Between(float(found[1]), float(found[2]), int(found[3] or 1))
+        if found := _CAUTION.fullmatch(words):
+            return Boundary(float(found[1]))
         if found := _Q.match(words):
             return QTarget(float(found[1]), frozenset())
     except TargetChargeError:

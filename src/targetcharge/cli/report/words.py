@@ -141,6 +141,8 @@ def costs(target: str) -> str:
         return _PLAIN[target]
     if target.startswith("Between("):
         return "it lies in the band"
+    if target.startswith("Boundary("):
+        return _PLAIN["Boundary()"]
     if target.startswith("QTarget("):
         return "it is in the target"
     prior = _NOT_PRIOR.fullmatch(target)

@@ -49,13 +49,14 @@ def timeline(findings: Findings) -> Html:
 
 def _picture(findings: Findings, told: str) -> Html:
     when, places = findings.chronology, findings.chronology.positions()
-    hit = places[np.array([charge.index for charge in when.charges if charge.answered], dtype=np.int64)]
+    charges = [charge for charge in when.charges if charge.answered]
+    hit = places[np.array([charge.index for charge in charges], dtype=np.int64)]
     parts: list[Html] = []
     down = 14
     if when.timed:
         parts += _bars("Answers", "answers", places, np.array(when.counts, dtype=np.float64), down)
         down += 10 + _BARS + _GAP
-        parts += _bars("Hits", "hits", hit, np.ones(len(hit)), down)
+        parts += _bars("Hits", "hits", hit, np.array([charge.hits for charge in charges], dtype=np.float64), down)
         down += 10 + _BARS + _GAP
     else:
         parts += _rug(hit, down)

@@ -1,0 +1,48 @@
+"""What the processes of the tests of labelling do. Each gets its end of a pipe first."""
+
+import os
+import signal
+
+import numpy as np
+
+from learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
+from targetcharge.learning import label
+from targetcharge.sessions.requests import Requests
+
+TRUTH = np.arange(400) % 3
+PRIOR = np.where(np.arange(400) % 4 == 1, 2 - TRUTH, TRUTH)
+"""What costs: every fourth request, but for those where both are 1."""
+
+
+def labelled(session, name="labels", **more):
+    return label(
+        unanimous(TRUTH), session, teachers=TEACHERS, epsilon=EPSILON, mode="prior", prior=PRIOR, name=name, **more
+    )
+
+
+def races(pipe, path, hits, name):
+    """Label at once with others; tell what came of it."""
+    session = session_for("prior", hits, ledger=path)
+    pipe.send("opened")
+    pipe.recv()
+    labels = labelled(session, name)
+    pipe.send((labels.codes.tolist(), labels.hit.tolist(), labels.asked))
+    session.close()
+    pipe.send("closed")
+
+
+def is_killed(pipe, path, hits, sheets):
+    """Die right after some sheets, in the middle of labelling; tell what was published before."""
+    session, published = session_for("prior", hits, ledger=path), []
+    publish = Requests.publish
+
+    def killing(self, *arguments):
+        sheet = publish(self, *arguments)
+        published.append((sheet.first.key, sheet.indices.tolist(), sheet.hits))
+        pipe.send(published[-1])
+        if len(published) == sheets:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sheet
+
+    Requests.publish = killing
+    labelled(session)

@@ -1,0 +1,82 @@
+"""What the processes of the tests of sheets do. Each gets its end of a pipe first."""
+
+import os
+import time
+from contextlib import suppress
+
+import targetcharge as tc
+from ledger.asking import opened
+from ledger.children import POINTS, _dying, die
+from sessions.sheeted import OUTCOMES, codes_of, series
+from targetcharge.ledger.entries import text_of
+
+CLASSES = OUTCOMES
+HITS = 45 // 8
+"""What the first sheet of a session with 45 hits holds back."""
+
+
+def requests(pattern, name="labels", before=None):
+    """Return a series of cats, dogs and hits, at the price of the tests of ledgers."""
+    return series(codes_of(pattern), epsilon=0.01, name=name, before=before)
+
+
+def dies_in_a_sheet(pipe, path, point):
+    """Ask for a sheet and die at a named point of it."""
+    session = opened(path, 45)
+
+    def prepare(*_):
+        if point == "after drawing":
+            die()
+        owner, name, before = POINTS[point]
+        _dying(owner, name, before=before)
+
+    if point in {"before reserving", "after reserving"}:
+        prepare()
+    for sheet in session.ask_series(requests(".x:x.", before=prepare)):
+        pipe.send(text_of(sheet))
+
+
+def publishes_until_killed(pipe, path):
+    """Tell every sheet right after it was published."""
+    session = opened(path, 229)
+    with suppress(tc.BudgetSpent):
+        for sheet in session.ask_series(requests("..x" * 1000)):
+            pipe.send(text_of(sheet))
+            time.sleep(0.01)
+
+
+def asks_a_series(pipe, path, name):
+    """Ask a series at once with others, until the budget is spent; tell its sheets."""
+    session, texts = opened(path, 45), []
+    pipe.send("opened")
+    pipe.recv()
+    with suppress(tc.BudgetSpent):
+        for sheet in session.ask_series(requests(".:x" * 100, name)):
+            texts.append(text_of(sheet))  # noqa: PERF401 - what came before the budget ended counts
+    pipe.send(texts)
+    session.close()
+    pipe.send("closed")
+
+
+def forks_in_a_series(pipe, place):
+    """Fork between two sheets, with some drawn and not published; the child tries to go on, and to begin anew."""
+    session = opened(place, 45)
+    found = session.ask_series(requests("x" * 20))
+    published = [next(found)]
+    read, write = os.pipe()
+    if os.fork() == 0:
+        tried = []
+        for attempt in (found, session.ask_series(requests("x" * 20))):
+            try:
+                tried.append(next(attempt).first.algorithm)
+            except tc.TargetChargeError as error:
+                tried.append(type(error).__name__)
+        os.write(write, ",".join(tried).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        pipe.send(file.read().split(","))
+    os.wait()
+    published += found
+    pipe.send("".join("x" * len(sheet.hits) for sheet in published))
+    session.close()

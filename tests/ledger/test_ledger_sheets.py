@@ -1,0 +1,235 @@
+"""Sheets in ledgers: totals, seqs, text, damage, kills and races."""
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import targetcharge as tc
+from ledger.asking import QUERY
+from ledger.sheet_children import CLASSES
+from targetcharge.ledger import Answer, MemoryLedger, Most, Settlement, Sheet, SqliteLedger
+from targetcharge.ledger.entries import Sums, entry_of, text_of
+from targetcharge.outcomes import Mark, Side
+from targetcharge.sessions.opening import Declaration
+
+
+def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, units=(1,), **more):
+    first = Answer(None, True, 1.0, seq, "labels", units=units, key=more.pop("key", 0), **more)
+    return Sheet.of(first, outcomes, np.array(codes, dtype=np.intp), np.array(hits, dtype=np.intp))
+
+
+# One suite for all ledgers.
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def bare(request, tmp_path):
+    """A ledger without a session, and the price of a hit on it."""
+    declared = Declaration.of(tc.Budget(1.0, 1e-6), QUERY[45], "exact", None, None, 0.0)
+    meters = declared.meters()
+    if request.param == "memory":
+        ledger = MemoryLedger(meters)
+    else:
+        ledger = SqliteLedger(tmp_path / "ledger.db")
+        ledger.start(declared.terms(meters), meters)
+    yield ledger, Most((meters[0].quote(tc.NotPrior(prior=False), 0.01),))
+    ledger.close()
+
+
+def publish(ledger, most, codes, hits=(), count=None):
+    ledger.reserve(replace(most, count=max(1, len(hits)) if count is None else count, answers=len(codes)))
+    sheet = sheet_of(codes, hits, seq=ledger.number(len(codes)))
+    ledger.settle(Settlement((), sheet=sheet))
+    return sheet
+
+
+def test_a_sheet_charges_each_of_its_hits_and_a_sheet_of_misses_none(bare):
+    ledger, most = bare
+    for hits in ((), (0,), (1, 3, 4), (), (0, 1, 2, 3, 4)):
+        before = ledger.meters[0].hits
+        publish(ledger, most, [0, 1, 2, 0, 1], hits)
+        assert ledger.meters[0].hits == before + len(hits)
+        assert ledger.meters[0].totals.spent == most.prices[0].units * (before + len(hits))
+    assert (ledger.meters[0].hits, ledger.meters[0].hits_left) == (9, 36)
+
+
+def test_hits_that_were_held_back_and_not_needed_are_free_again(bare):
+    ledger, most = bare
+    for _ in range(30):
+        publish(ledger, most, [0, 1], (1,), count=10)
+    assert (ledger.meters[0].hits, ledger.meters[0].hits_left) == (30, 15)
+
+
+def test_a_sheet_is_covered_only_if_all_its_hits_are(bare):
+    ledger, most = bare
+    publish(ledger, most, range(3), (0, 1, 2))
+    with pytest.raises(tc.BudgetSpent):
+        ledger.reserve(replace(most, count=43))
+    ledger.reserve(replace(most, count=42))
+
+
+def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
+    ledger, most = bare
+    seqs = []
+    for count in (1, 3, 2000, 1, 999, 1001, 8192):
+        sheet = publish(ledger, most, [0] * count)
+        seqs += range(sheet.first.seq, sheet.seq + 1)
+        ledger.reserve(most)
+        seqs.append(ledger.number())
+        ledger.settle(Settlement((Answer(None, False, 0.0, seqs[-1], units=(0,)),)))
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert [answer.seq for answer in ledger.answers()] == seqs
+    assert [answer.seq for answer in ledger.answers(9000)] == seqs[-9000:]
+
+
+def test_a_sheet_that_was_reserved_and_never_settled_is_spent(bare):
+    ledger, most = bare
+    ledger.reserve(replace(most, count=7, answers=5))
+    ledger.number(5)
+    ledger.forfeit("labels")
+    assert ledger.meters[0].hits == 7
+    sheet = publish(ledger, most, [0, 1], (1,))
+    assert ledger.meters[0].hits == 8
+    assert sheet.first.seq > 5
+    assert list(ledger.answers()) == list(sheet.answers)
+
+
+def test_entries_and_what_is_since_have_the_sheets_as_they_were(bare):
+    ledger, most = bare
+    sheets = [publish(ledger, most, [0, 1, 2], (1,)), publish(ledger, most, [2] * 300)]
+    found = [entry for entry in ledger.entries() if isinstance(entry, Sheet)]
+    assert found == sheets
+    assert ledger.since(1)[1] == sheets[1:]
+    assert Sums.zero(1).plus(sheets[0]).plus(sheets[1]).hits == (1,)
+
+
+# What a sheet holds, and its text.
+
+
+def test_the_answers_of_a_sheet():
+    sheet = sheet_of([1, 0, 2, 2], (2, 3), seq=5, key=100, units=(3, 4), target="T", epsilon=0.1, received=2.5)
+    answers = sheet.answers
+    assert [answer.seq for answer in answers] == [5, 6, 7, 8]
+    assert sheet.seq == 8
+    assert [answer.key for answer in answers] == [100, 101, 102, 103]
+    assert [answer.outcome for answer in answers] == ["dog", "cat", tc.BOUNDARY, tc.BOUNDARY]
+    assert [answer.hit for answer in answers] == [False, False, True, True]
+    assert [answer.units for answer in answers] == [(0, 0), (0, 0), (3, 4), (3, 4)]
+    assert [answer.price for answer in answers] == [0.0, 0.0, 1.0, 1.0]
+    assert sheet.units == (6, 8)
+    assert {(answer.target, answer.epsilon, answer.received) for answer in answers} == {("T", 0.1, 2.5)}
+    assert len(sheet) == 4
+
+
+def test_a_meter_that_a_hit_does_not_charge_counts_no_hit():
+    sums = Sums.zero(2).plus(sheet_of([0, 0], (0, 1), units=(3, 0)))
+    assert (sums.spent, sums.hits) == ((6, 0), (2, 0))
+
+
+@pytest.mark.parametrize(("outcomes", "width"), [(255, 1), (256, 1), (257, 2), (2**16, 2)])
+def test_codes_take_a_byte_or_two(outcomes, width):
+    codes = [0, outcomes - 1, outcomes // 2]
+    sheet = sheet_of(codes, (1,), outcomes=tuple(range(outcomes)))
+    assert len(sheet.codes) == 3 * width
+    assert (len(sheet), sheet.indices.tolist(), sheet.seq) == (3, codes, 3)
+    assert entry_of(text_of(sheet)) == sheet
+
+
+def test_the_text_of_a_sheet_is_what_it_was_in_ledgers_written_long_ago():
+    first = (
+        '{"outcome":null,"hit":true,"price":1.0,"seq":1,"algorithm":"labels","target":"","epsilon":0.0,"delta":0.0,'
+        '"received":0.0,"units":[1],"candidate":null,"release":null,"key":0}'
+    )
+    rest = '"outcomes":["cat","dog",{"mark":"boundary"}],"codes":"AAIB","hits":[1]'
+    text = f'{{"version":1,"kind":"sheet","first":{first},{rest}}}'
+    sheet = sheet_of([0, 2, 1], (1,))
+    assert (text_of(sheet), entry_of(text)) == (text, sheet)
+    assert sheet_of([258], outcomes=tuple(range(300))).codes == bytes([2, 1]), "the low byte first"
+
+
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=5)
+    | st.sampled_from([*Mark, *Side])
+)
+outcome = st.recursive(plain, lambda inner: st.tuples(inner, inner), max_leaves=3)
+
+
+@st.composite
+def sheets(draw):
+    outcomes = draw(st.lists(outcome, min_size=1, max_size=6, unique_by=repr))
+    outcomes += list(range(10**6, 10**6 + draw(st.sampled_from([0, 250, 256, 300]))))
+    codes = draw(st.lists(st.integers(0, len(outcomes) - 1), min_size=1, max_size=30))
+    hits = sorted(draw(st.sets(st.integers(0, len(codes) - 1))))
+    units = tuple(draw(st.lists(st.integers(0, 2**130), min_size=1, max_size=3)))
+    seq, key = draw(st.integers(1, 10**12)), draw(st.integers(0, 10**9))
+    return sheet_of(codes, hits, tuple(outcomes), seq, units, key=key, target=draw(st.text(max_size=5)))
+
+
+@settings(deadline=None)
+@given(sheets())
+def test_a_sheet_survives_being_written_down(sheet):
+    text = text_of(sheet)
+    found = entry_of(text)
+    assert found == sheet
+    assert repr(found) == repr(sheet), "equal, and of other types"
+    assert text_of(found) == text
+    assert text.isascii()
+    assert found.answers == sheet.answers
+    assert Sums.zero(len(sheet.first.units)).plus(found) == Sums.zero(len(sheet.first.units)).plus(sheet)
+
+
+def damaged(body, **parts):
+    return json.dumps({**body, **parts})
+
+
+DAMAGE = {
+    "no codes": {"codes": ""},
+    "a code too many": {"codes": b64encode(bytes([0, 3])).decode()},
+    "not base64": {"codes": "????"},
+    "base64 with a stranger in it": {"codes": "AA\nEC"},
+    "base64 that is cut short": {"codes": "AAE"},
+    "codes that are no text": {"codes": 7},
+    "codes that are missing": {"codes": None},
+    "hits out of order": {"hits": [2, 1]},
+    "a hit twice": {"hits": [1, 1]},
+    "a hit before the first": {"hits": [-1]},
+    "a hit after the last": {"hits": [3]},
+    "a hit that is text": {"hits": ["1"]},
+    "hits that are a number": {"hits": 1},
+    "no outcomes": {"outcomes": []},
+    "too few outcomes": {"outcomes": ["cat"]},
+    "outcomes of no kind": {"outcomes": [{"mark": "what"}] * 3},
+    "no first": {"first": None},
+    "an empty first": {"first": {}},
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_sheet_is_refused(name):
+    body = json.loads(text_of(sheet_of([0, 1, 2], (1,))))
+    with pytest.raises(tc.LedgerError):
+        entry_of(damaged(body, **DAMAGE[name]))
+
+
+def test_codes_of_two_bytes_that_lost_one_are_refused():
+    body = json.loads(text_of(sheet_of([0, 256], outcomes=tuple(range(300)))))
+    codes = b64decode(body["codes"])
+    with pytest.raises(tc.LedgerError):
+        entry_of(damaged(body, codes=b64encode(codes[:-1]).decode()))
+
+
+@pytest.mark.parametrize("field", ["first", "outcomes", "codes", "hits"])
+def test_a_sheet_without_one_of_its_parts_is_refused(field):
+    body = json.loads(text_of(sheet_of([0, 1, 2], (1,))))
+    del body[field]
+    with pytest.raises(tc.LedgerError):
+        entry_of(json.dumps(body))

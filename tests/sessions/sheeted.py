@@ -1,0 +1,68 @@
+"""Series whose outcomes are written down beforehand, and what a session made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import targetcharge as tc
+from targetcharge.ledger import Sheet
+from targetcharge.ledger.entries import Spent
+from targetcharge.mechanisms import Series
+from targetcharge.mechanisms.algorithm import together
+
+OUTCOMES = ("cat", "dog", tc.BOUNDARY)
+EPSILON = 0.1
+
+
+def series(
+    codes, hit=None, *, outcomes=OUTCOMES, epsilon=EPSILON, target=None, name="requests", before=None, text=""
+):
+    """Return a series that draws these codes; the code of the last outcome is a hit, unless hits are given.
+
+    `before(data, first, last)` is called when it draws.
+    """
+    codes = np.asarray(codes, dtype=np.intp)
+    hit = codes == len(outcomes) - 1 if hit is None else np.asarray(hit, dtype=np.bool_)
+
+    def draw(data, _entropy, first, last):
+        if before is not None:
+            before(data, first, last)
+        return codes[first:last].copy(), hit[first:last].copy()
+
+    algorithm = together(name, epsilon, target or tc.NotPrior(prior=None))
+    return Series(algorithm, outcomes, len(codes), draw, text)
+
+
+def drawing(draw, count=100, **more):
+    """Return a series that draws with a function of the data and the number of requests."""
+    base = series(np.zeros(count), **more)
+    return Series(base.algorithm, base.outcomes, count, lambda data, _, first, last: draw(data, last - first))
+
+
+def codes_of(pattern):
+    """Return codes from a text: "." and ":" are misses of two kinds, "x" is a hit."""
+    return [".:x".index(each) for each in pattern]
+
+
+def asked(session, requests, start=0):
+    """Ask a series to its end, or to that of the budget; return the sheets, and whether the budget ended it."""
+    sheets = []
+    try:
+        sheets.extend(session.ask_series(requests, start))
+    except tc.BudgetSpent:
+        return sheets, True
+    return sheets, False
+
+
+def pattern_of(sheets):
+    """Return the text that `codes_of` takes, of all sheets together."""
+    return "".join(".:x"[code] for sheet in sheets for code in sheet.indices.tolist())
+
+
+def sheets_of(session):
+    return [entry for entry in session._ledger.entries() if isinstance(entry, Sheet)]
+
+
+def spent(session):
+    """Return how many hits broken calls spent."""
+    return sum(entry.count for entry in session._ledger.entries() if isinstance(entry, Spent))
