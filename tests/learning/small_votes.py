@@ -72,7 +72,7 @@ def with_test(law, row, threshold, epsilon):
 LAWS = {"exponential": exponential, "permute_and_flip": permute_and_flip, "noisy_max": noisy_max}
 
 
-def published(law, mode, prior=0):
+def published(law, mode, prior=0, caution=2.0):
     """Return what a mode publishes: (probability, whether it is a hit) for each outcome."""
     if mode == "plain":
         return [(mass, True) for mass in law]
@@ -80,6 +80,6 @@ def published(law, mode, prior=0):
         return [(mass, index != prior) for index, mass in enumerate(law)]
     if mode == "twice":
         return [(mass**2, False) for mass in law] + [(1 - math.fsum(mass**2 for mass in law), True)]
-    rest = 1 - max(law)
-    mark = min(1 / 3, rest / (1 + rest))
+    doubt = caution * min(1 - max(law), 0.5)
+    mark = doubt / (1 + doubt)
     return [((1 - mark) * mass, False) for mass in law] + [(mark, True)]

@@ -15,7 +15,7 @@ EPSILON = 0.1
 DELTA = 1e-5
 
 TARGETS = {
-    "boundary": tc.Boundary(),
+    "boundary": tc.Boundary(2),
     "prior": tc.NotPrior(prior=None),
     "twice": tc.Disagreement(),
     "plain": tc.Everything(),

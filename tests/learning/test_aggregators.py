@@ -9,7 +9,7 @@ from learning.small_votes import LAWS, noisy_max, published, tables, with_test
 from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.choosing import CHOICES
-from targetcharge.learning.modes import MODES
+from targetcharge.learning.modes import MODES, mode_of
 
 TWO = ("exponential", "permute_and_flip")
 
@@ -87,13 +87,13 @@ def test_rows_are_drawn_independently_of_each_other():
         assert pvalue(pairs, both) > 1e-9
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("mode", "caution"), [*((mode, 2.0) for mode in MODES), ("boundary", 1.0)])
 @pytest.mark.parametrize("mechanism", TWO)
 @pytest.mark.parametrize("test", [None, (5, 0.5)])
-def test_modes_publish_their_law_and_hit_where_it_says(mode, mechanism, test):
+def test_modes_publish_their_law_and_hit_where_it_says(mode, caution, mechanism, test):
     row, epsilon, prior = (5, 2, 1), 0.6, 1
     count = 2 * DRAWS
-    codes, hits = MODES[mode].draw(
+    codes, hits = mode_of(mode, caution).draw(
         aggregator(mechanism, epsilon, test),
         np.tile(row, (count, 1)),
         np.full(count, prior, dtype=np.intp),
@@ -101,7 +101,7 @@ def test_modes_publish_their_law_and_hit_where_it_says(mode, mechanism, test):
     )
     law = law_of(mechanism, epsilon, row, test)
     names = [*range(len(law)), 4]  # the three classes, low, too close to call
-    expected = dict(zip(names, published(law, mode, prior), strict=False))
+    expected = dict(zip(names, published(law, mode, prior, caution), strict=False))
     counts = Counter(codes.tolist())
     assert set(counts) <= set(expected)
     assert pvalue(counts, {code: mass for code, (mass, _) in expected.items()}) > 1e-9

@@ -10,7 +10,7 @@ from learning.small_votes import LAWS, noisy_max, pairs, published, tables, with
 EPSILONS = (0.05, 0.3, 1.0)
 ENSEMBLES = [(2, 2), (8, 2), (5, 3), (4, 4)]
 TARGETS = {
-    "boundary": tc.Boundary(),
+    "boundary": tc.Boundary(2),
     "prior": tc.NotPrior(0),
     "twice": tc.Disagreement(),
     "plain": tc.Everything(),

@@ -21,7 +21,7 @@ from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.labelling import label
 from targetcharge.learning.labels import Labels, recall
-from targetcharge.learning.modes import MODES
+from targetcharge.learning.modes import CAUTION, mode_of
 from targetcharge.learning.rounds import MOST_ROUNDS, ends, predictions
 from targetcharge.sessions import Session
 
@@ -55,6 +55,7 @@ class Asking:
         mode: what costs.
         threshold: the least agreement, if any.
         threshold_epsilon: the part of the query ε that tests it.
+        caution: of mode "boundary".
         rounds: of mode "prior".
         ledger: where charges and labels are kept.
     """
@@ -68,6 +69,7 @@ class Asking:
     mode: str = "boundary"
     threshold: float | None = None
     threshold_epsilon: float | None = None
+    caution: float = CAUTION
     rounds: int = 8
     ledger: str | os.PathLike[str] = _MEMORY
 
@@ -89,7 +91,7 @@ class Asking:
             self.query_epsilon,
             ledger=self.ledger,
             meter=_METERS[self.mode],
-            targets=[MODES[self.mode].target],
+            targets=[mode_of(self.mode, self.caution).target],
             unit=self.unit,
         )
 
@@ -148,6 +150,7 @@ class Asking:
             mechanism=self.mechanism,
             mode=self.mode,
             prior=prior if self.mode == "prior" else None,
+            caution=self.caution,
             threshold=self.threshold,
             threshold_epsilon=self.threshold_epsilon,
             classes=self.classes,

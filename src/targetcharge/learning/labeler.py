@@ -29,6 +29,7 @@ from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import inputs
 from targetcharge.learning.asking import Asking
+from targetcharge.learning.modes import CAUTION
 from targetcharge.learning.parts import deal, deal_units
 from targetcharge.learning.random_streams import Choices
 from targetcharge.learning.rehearsal import rehearse
@@ -92,6 +93,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         mode: str = "boundary",
         threshold: float | None = None,
         threshold_epsilon: float | None = None,
+        caution: float = CAUTION,
         classes: ArrayLike | None = None,
         ledger: str | os.PathLike[str] = ":memory:",
         rounds: int = 8,
@@ -113,6 +115,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 given); "plain", all labels.
             threshold: give no label if the noisy number of teachers who agree is below it.
             threshold_epsilon: the part of the query ε for that test; None for half.
+            caution: of mode "boundary", how readily doubt is marked: 1 as in the paper; more gives fewer, surer ones.
             classes: all there are, public. None takes those of y: then that no other class occurs among the
                 private labels is public too.
             ledger: ":memory:", or the path of a file that keeps charges and labels.
@@ -130,6 +133,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.mode = mode
         self.threshold = threshold
         self.threshold_epsilon = threshold_epsilon
+        self.caution = caution
         self.classes = classes
         self.ledger = ledger
         self.rounds = rounds
@@ -237,6 +241,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             mode=self.mode,
             threshold=self.threshold,
             threshold_epsilon=self.threshold_epsilon,
+            caution=self.caution,
             rounds=self.rounds,
             ledger=self.ledger,
         )

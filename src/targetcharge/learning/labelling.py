@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> import targetcharge as tc
 >>> votes = np.array([[240, 10], [5, 245], [0, 250]] * 100)
->>> session = tc.Session(None, tc.Budget(3.0, 1e-5), query_epsilon=0.1, meter="renyi", targets=[tc.Boundary()])
+>>> session = tc.Session(None, tc.Budget(3.0, 1e-5), query_epsilon=0.1, meter="renyi", targets=[tc.Boundary(2)])
 >>> labels = label(votes, session, teachers=250, epsilon=0.1, classes=["cat", "dog"])
 >>> labels.complete, labels.values[:3].tolist()
 (True, ['cat', 'dog', 'dog'])
@@ -21,7 +21,7 @@ from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.choosing import CHOICES
 from targetcharge.learning.labels import Labels, gathered
-from targetcharge.learning.modes import MODES, Mode
+from targetcharge.learning.modes import CAUTION, MODES, Mode, mode_of
 from targetcharge.learning.votes import Votes
 from targetcharge.mechanisms import Series
 from targetcharge.mechanisms.algorithm import together
@@ -53,6 +53,7 @@ def label(
     prior: ArrayLike | None = None,
     threshold: float | None = None,
     threshold_epsilon: float | None = None,
+    caution: float = CAUTION,
     classes: Outcomes | None = None,
     start: int | Labels = 0,
     name: str = "labels",
@@ -74,6 +75,8 @@ def label(
         prior: in mode "prior", the class that is expected for each request, such as a student's prediction.
         threshold: the least noisy number of teachers that must agree, else the outcome is `LOW`.
         threshold_epsilon: the part of ε that this test gets; half if left out.
+        caution: in mode "boundary", how readily doubt is marked: 1 as in the paper; more makes each mark cheaper
+            and the labels better, and gives fewer of them.
         classes: their names, in the order of the columns; 0, 1, … if left out.
         start: the request to begin with, or earlier labels of the same requests to go on from.
         name: what the transcript calls it; for `recall`.
@@ -89,7 +92,7 @@ def label(
     if len(names) != table.classes:
         expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"
         raise InvalidParameter("classes", classes, expected)
-    chosen = MODES[checks.choice("mode", mode, tuple(MODES))]
+    chosen = mode_of(checks.choice("mode", mode, MODES), caution)
     aggregator = _aggregator(mechanism, mode, epsilon, threshold, threshold_epsilon)
     expected_codes = _prior(prior, mode, names, len(table))
     labels = _begun(start, names, len(table))

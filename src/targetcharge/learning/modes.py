@@ -1,7 +1,7 @@
 """Modes: which outcomes of a request cost.
 
->>> sorted(MODES)
-['boundary', 'plain', 'prior', 'twice']
+>>> mode_of("boundary").target, mode_of("prior").text
+(Boundary(caution=2), 'NotPrior(what is expected of each request)')
 """
 
 from __future__ import annotations
@@ -49,14 +49,20 @@ class Mode:
     text: str = ""
 
 
-def _boundary(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp], entropy: Entropy) -> Drawn:
-    """Algorithm 3 of the paper: a mark with probability min(1/3, π/(1+π)), else an outcome."""
-    rest = aggregator.rest(counts)
-    if rest is None:
-        msg = "the boundary wrapper needs the probabilities of the outcomes"
-        raise TypeError(msg)
-    marked = bernoulli_array(entropy, np.minimum(1 / 3, rest / (1 + rest)))
-    return np.where(marked, too_close(counts.shape[1]), aggregator.draw(counts, entropy)), marked
+def _boundary(caution: float) -> Mode:
+    """Return the boundary wrapper: a mark with probability cπ/(1+cπ), at most c/(2+c), else an outcome."""
+    target = Boundary(caution)
+
+    def draw(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp], entropy: Entropy) -> Drawn:
+        rest = aggregator.rest(counts)
+        if rest is None:
+            msg = "the boundary wrapper needs the probabilities of the outcomes"
+            raise TypeError(msg)
+        doubt = target.caution * np.minimum(rest, 0.5)
+        marked = bernoulli_array(entropy, doubt / (1 + doubt))
+        return np.where(marked, too_close(counts.shape[1]), aggregator.draw(counts, entropy)), marked
+
+    return Mode(target, draw)
 
 
 def _prior(aggregator: Aggregator, counts: NDArray[np.int64], prior: NDArray[np.intp], entropy: Entropy) -> Drawn:
@@ -74,9 +80,19 @@ def _plain(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp
     return aggregator.draw(counts, entropy), np.ones(len(counts), dtype=np.bool_)
 
 
-MODES: Final = {
-    "boundary": Mode(Boundary(), _boundary),
+_OTHERS: Final = {
     "prior": Mode(NotPrior(prior=None), _prior, "NotPrior(what is expected of each request)"),
     "twice": Mode(Disagreement(), _twice),
     "plain": Mode(Everything(), _plain),
 }
+
+MODES: Final = ("boundary", *_OTHERS)
+"""Their names."""
+
+CAUTION: Final = 2.0
+"""Of the boundary wrapper, if nobody chooses: it buys the most labels on real votes."""
+
+
+def mode_of(name: str, caution: float = CAUTION) -> Mode:
+    """Return the mode of a name; the caution is the boundary wrapper's."""
+    return _boundary(caution) if name == "boundary" else _OTHERS[name]
