@@ -1,6 +1,10 @@
 """Every value has a cell, and which one depends on nothing but the value."""
 
+import datetime as dt
 import math
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -128,3 +132,40 @@ def test_declared_values_are_plain():
     assert declared("classes", np.array(["a", "b"])) == ("a", "b")
     codes = Codes(0, [np.int64(3), np.float64(1), np.str_("x")])
     assert [type(value) for value in codes.values] == [int, float, str]
+
+
+ODD = [
+    1j, 2 + 0j, np.complex64(1), None, math.nan, "x", b"x", "1", True, 0.5, 2**70, Decimal("1.5"), Fraction(3, 2),
+    np.datetime64("2024-01-01"), np.timedelta64(5, "ns"), dt.datetime(2024, 1, 1), dt.timedelta(3), [], {},
+    object(), np.float16(1), np.longdouble(2), pd.NaT, pd.NA,
+]  # fmt: skip
+POOLS = {
+    "integers": [0, 1, 2, 3],
+    "floats": [0.0, 0.5, 1.0, 2.5],
+    "flags": [True, False, True, True],
+    "texts": ["a", "b", "a", "c"],
+    "times": pd.to_datetime(["2001-01-01", "2020-01-01", "2021-01-01", "2021-01-02"]).tolist(),
+    "durations": pd.to_timedelta([1, 2, 3, 10**9], unit="ns").tolist(),
+    "large": [2**53, 2**53 + 1, 2**60, 7],
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("odd", ODD, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("feature", [Edges(0, [0.5, 2, 1e18]), Codes(0, [1, 2.5, "a", 7])], ids=["edges", "codes"])
+def test_one_records_value_does_not_move_another_ones(pool, odd, feature):
+    """Frames and lists with and without one odd record: the cells of all others stay what they were."""
+    values = POOLS[pool]
+    alone = [feature.place([[value]])[0] for value in values]
+    everybody = slice(0, len(values))
+    for others, kept in ((values, everybody), ([*values, odd], everybody), ([odd, *values], slice(1, None))):
+        assert feature.place([[value] for value in others])[kept].tolist() == alone
+        frame = None
+        with suppress(ValueError, TypeError):  # pandas itself refuses to put some together
+            frame = pd.DataFrame({"value": others})
+        assert frame is None or feature.place(frame)[kept].tolist() == alone
+
+
+def test_an_array_that_is_no_table_is_refused():
+    with pytest.raises(tc.InvalidParameter, match="rows"):
+        Edges(0, [1]).place(np.array([1.0, 2.0]))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NUMERIC: Final = "biuf"
+_TIMES: Final = "Mm"
 _TEXTS: Final = (str, bytes)
 _NOWHERE: Final = object()
 """Stands for a value that has no cell of its own: equal to nothing that can be declared."""
@@ -126,8 +127,7 @@ def place(values: Any, among: Sequence[object]) -> NDArray[np.int64]:  # noqa: A
     if kind == "U":
         return _place_alike(values, keys, str)
     where = {key: index for index, key in enumerate(keys)}
-    listed = values.tolist() if kind else values
-    return np.array([where.get(_key(value), last) for value in listed], dtype=np.int64)
+    return np.array([where.get(_key(value), last) for value in _one_by_one(values)], dtype=np.int64)
 
 
 def _place_alike(values: NDArray[Any], keys: Sequence[Any], kind: type) -> NDArray[np.int64]:
@@ -152,7 +152,9 @@ def column_of(rows: Any, column: int) -> Any:  # noqa: ANN401 - any table
     if hasattr(rows, "iloc"):  # a pandas frame, whose columns may be of different types
         return rows.iloc[:, column].to_numpy()
     rows = _plain(rows)
-    if isinstance(rows, np.ndarray) and rows.ndim > 1:
+    if isinstance(rows, np.ndarray):
+        if rows.ndim != 2:
+            raise InvalidParameter("rows", rows, "a table: rows and columns, a data frame or a list of rows")
         return rows[:, column]
     return [_member(row, column) for row in rows]
 
@@ -174,13 +176,23 @@ def _numbers(values: Any) -> NDArray[np.float64]:  # noqa: ANN401 - a column
     """Return values as floats, NaN for what is not a number."""
     if isinstance(values, np.ndarray) and values.dtype.kind in _NUMERIC:
         return values.astype(np.float64)
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    return np.array([_number(value) for value in listed], dtype=np.float64)
+    return np.array([_number(value) for value in _one_by_one(values)], dtype=np.float64)
+
+
+def _one_by_one(values: Any) -> list[object]:  # noqa: ANN401 - a column
+    """Return the values of a column: each as it would be if the others were of another type."""
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    return [None] * len(values) if values.dtype.kind in _TIMES else values.tolist()
 
 
 def _number(value: object) -> float:
     if type(value) is float:
         return value
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return math.nan  # numpy calls a duration an integer
+    if isinstance(value, complex | np.complexfloating):
+        return float(value.real) if value.imag == 0 else math.nan
     try:
         return float(value) if isinstance(value, numbers.Real | np.bool_) else math.nan
     except (OverflowError, TypeError, ValueError):
