@@ -5,7 +5,7 @@
 229
 """
 
-from targetcharge import accounting, audit, mechanisms, sessions, tables
+from targetcharge import accounting, audit, learning, mechanisms, sessions, tables
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.plan import Plan, PlanRow, plan
 from targetcharge.accounting.targets import (
@@ -72,6 +72,7 @@ __all__ = [
     "days",
     "from_opendp",
     "hours",
+    "learning",
     "mechanisms",
     "open",
     "plan",

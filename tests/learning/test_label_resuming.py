@@ -178,22 +178,24 @@ def test_one_name_for_two_sets_of_classes_is_refused():
     session = session_for("plain", 60)
     options = {"teachers": TEACHERS, "epsilon": EPSILON, "mode": "plain"}
     label(unanimous([0, 1]), session, **options)
-    label(unanimous([0, 1]), session, classes=["a", "b", "c"], **options)
+    label(unanimous([0, 1, 2]), session, classes=["a", "b", "c"], start=2, **options)
     with pytest.raises(tc.InvalidParameter, match="only one set of classes"):
         recall(session)
 
 
-def test_what_was_asked_twice_under_one_name_is_recalled_as_it_was_asked_last():
-    """The second time only the first half: the rest stays, and labelling goes on after it."""
+def test_what_began_anew_under_one_name_leaves_out_what_was_before():
+    """Other requests, fewer of them and other classes; then it goes on, and some are asked twice."""
     session = session_for("prior", 250)
     options = {"teachers": TEACHERS, "epsilon": EPSILON, "mode": "prior"}
     label(unanimous(TRUTH[:100]), session, prior=PRIOR[:100], **options)
     label(unanimous(2 - TRUTH[:50]), session, prior=2 - TRUTH[:50], **options)
     found = recall(session, requests=400)
-    assert found.asked == 100
-    assert found.codes[:50].tolist() == (2 - TRUTH[:50]).tolist()
-    assert found.codes[50:100].tolist() == TRUTH[50:100].tolist()
-    assert found.hit.tolist() == [False] * 50 + HITS[50:100] + [False] * 300
+    assert (found.asked, found.hits) == (50, 0)
+    assert found.codes[:51].tolist() == [*(2 - TRUTH[:50]).tolist(), -1]
+    label(unanimous(TRUTH[:60]), session, prior=PRIOR[:60], start=40, **options)
+    found = recall(session)
+    assert found.codes.tolist() == [*(2 - TRUTH[:40]).tolist(), *TRUTH[40:60].tolist()]
+    assert found.hit.tolist() == [False] * 40 + HITS[40:60]
 
 
 def test_a_closed_session_recalls_nothing_from_its_file(tmp_path):

@@ -103,16 +103,18 @@ def test_a_series_that_was_begun_before_a_fork_is_refused_in_the_child(tmp_path,
 
 
 def test_a_reader_in_another_thread_sees_whole_sheets_only(tmp_path):
-    path, done, seen = tmp_path / "ledger.db", threading.Event(), []
+    path, reading, done, seen = tmp_path / "ledger.db", threading.Event(), threading.Event(), []
 
     def read():
         with opened(path, 229) as reader:
             while not done.is_set():
                 seen.append([len(sheet.hits) for sheet in reader.transcript.sheets()])
+                reading.set()
 
     with opened(path, 229) as session:
         thread = threading.Thread(target=read)
         thread.start()
+        assert reading.wait(30)
         written = [len(sheet.hits) for sheet in session.ask_series(requests(".x" * 200))]
         done.set()
         thread.join(30)

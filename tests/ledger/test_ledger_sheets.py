@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import targetcharge as tc
-from ledger.asking import QUERY
-from ledger.sheet_children import CLASSES
+from ledger.asking import QUERY, opened
+from ledger.sheet_children import CLASSES, requests
 from targetcharge.ledger import Answer, MemoryLedger, Most, Settlement, Sheet, SqliteLedger
 from targetcharge.ledger.entries import Sums, entry_of, text_of
 from targetcharge.outcomes import Mark, Side
@@ -233,3 +233,18 @@ def test_a_sheet_without_one_of_its_parts_is_refused(field):
     del body[field]
     with pytest.raises(tc.LedgerError):
         entry_of(json.dumps(body))
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_the_end_of_a_long_transcript_is_read_without_the_rest(tmp_path, monkeypatch, where):
+    """Only the sheets that hold the last answers are taken apart, and none for their number."""
+    taken, plain = [], Sheet.answers.fget
+    monkeypatch.setattr(Sheet, "answers", property(lambda sheet: (taken.append(sheet), plain(sheet))[1]))
+    with opened(":memory:" if where == "memory" else tmp_path / "ledger.db", 45) as session:
+        written = list(session.ask_series(requests("..x" * 12)))
+        assert len(session.transcript) == 36
+        assert not taken
+        last = session.transcript.last(2)
+        assert [answer.seq for answer in last] == [written[-1].seq - 1, written[-1].seq]
+        assert len(taken) == 1
+        assert len(session.transcript.last(100)) == 36

@@ -79,7 +79,7 @@ def label(
             and the labels better, and gives fewer of them.
         classes: their names, in the order of the columns; 0, 1, … if left out.
         start: the request to begin with, or earlier labels of the same requests to go on from.
-        name: what the transcript calls it; for `recall`.
+        name: what the transcript calls these requests; for `recall`.
 
     Raises:
         InvalidParameter: if a parameter is wrong; nothing was asked.

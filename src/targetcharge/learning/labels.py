@@ -133,6 +133,9 @@ class Labels:
 def recall(session: Session, name: str = "labels", requests: int | None = None) -> Labels:
     """Return the labels that a session's ledger has under a name: after a crash, say.
 
+    One name is for one set of requests. A call of `label` that began with the first request began anew: what was
+    answered under the name before it is left out.
+
     Args:
         session: open on the ledger.
         name: that `label` was given.
@@ -148,6 +151,8 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
         for sheet in session.transcript.sheets()
         if sheet.first.algorithm == name and sheet.outcomes[-2:] == (LOW, BOUNDARY)
     ]
+    begun = max((place for place, sheet in enumerate(sheets) if sheet.first.key == 0), default=0)
+    sheets = sheets[begun:]
     outcomes = {sheet.outcomes for sheet in sheets}
     if len(outcomes) != 1:
         expected = (

@@ -17,12 +17,15 @@ import json
 import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, Final, Literal, cast, final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.answer import Answer, Interval
 from targetcharge.ledger.sheet import Sheet
 from targetcharge.outcomes import Mark, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 VERSION: Final = 1
 """Of the entries' format."""
@@ -197,6 +200,31 @@ def answers_in(entry: Entry) -> tuple[Answer, ...]:
     if isinstance(entry, Answer):
         return (entry,)
     return entry.answers if isinstance(entry, Run | Sheet) else ()
+
+
+def count_of(entry: Entry) -> int:
+    """Return how many answers an entry holds, without making them."""
+    match entry:
+        case Answer():
+            return 1
+        case Run(answers):
+            return len(answers)
+        case Sheet():
+            return len(entry)
+        case _:
+            return 0
+
+
+def last_of(newest_first: Iterable[Entry], count: int) -> list[Answer]:
+    """Return the last few answers of entries that come newest first, the oldest answer first."""
+    found: list[tuple[Answer, ...]] = []
+    missing = count
+    for entry in newest_first:
+        if missing <= 0:
+            break
+        found.append(answers_in(entry)[-missing:])
+        missing -= len(found[-1])
+    return [answer for answers in reversed(found) for answer in answers]
 
 
 def charges(entry: Entry) -> bool:

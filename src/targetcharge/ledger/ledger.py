@@ -134,6 +134,10 @@ class Ledger(ABC):
         """Yield what was published, oldest first; only the last few if a number is given."""
 
     @abstractmethod
+    def count(self) -> int:
+        """Return how many answers were published."""
+
+    @abstractmethod
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""
 

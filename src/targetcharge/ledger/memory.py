@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in, charges
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in, charges, count_of, last_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.numerics.rounding import grains_up
@@ -105,8 +106,14 @@ class MemoryLedger(Ledger):
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield the answers that are remembered."""
-        found = [answer for entry in list(self._entries) for answer in answers_in(entry)]
-        return iter(found if last is None else found[max(0, len(found) - last) :])
+        entries = list(self._entries)
+        if last is not None:
+            return iter(last_of(reversed(entries), last))
+        return chain.from_iterable(map(answers_in, entries))
+
+    def count(self) -> int:
+        """Return how many answers are remembered."""
+        return sum(map(count_of, list(self._entries)))
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries that are remembered."""

@@ -9,15 +9,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge.ledger.answer import Answer
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from targetcharge.ledger.answer import Answer
 
 _ONE_BYTE: Final = 256
 
@@ -32,7 +33,7 @@ class Sheet:
 
     Attributes:
         first: what all have in common, with the first one's seq and key and what a hit costs.
-        outcomes: what was published, each different outcome once.
+        outcomes: all that could be published, each once.
         codes: which of them each answer is: a byte each, or two (the low one first) if there are more than 256.
         hits: the places of the hits, from 0, increasing.
     """
@@ -70,15 +71,23 @@ class Sheet:
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Return the answers one by one."""
-        missed = replace(self.first, hit=False, price=0.0, units=(0,) * len(self.first.units))
-        hits, start = frozenset(self.hits), self.first.key
+        """Return the answers one by one; made by hand, since `replace` takes three times as long."""
+        first, nothing, hits = self.first, (0,) * len(self.first.units), frozenset(self.hits)
+        start = first.key if isinstance(first.key, int) else None
+        named = (first.algorithm, first.target, first.epsilon, first.delta, first.received)
+        told = (first.scale, first.interval, first.prior, first.question, first.snapshot)
         return tuple(
-            replace(
-                self.first if place in hits else missed,
-                outcome=self.outcomes[code],
-                seq=self.first.seq + place,
-                key=start + place if isinstance(start, int) else start,
+            Answer(
+                self.outcomes[code],
+                hit := place in hits,
+                first.price if hit else 0.0,
+                first.seq + place,
+                *named,
+                first.units if hit else nothing,
+                first.candidate,
+                first.release,
+                first.key if start is None else start + place,
+                *told,
             )
             for place, code in enumerate(self.indices.tolist())
         )

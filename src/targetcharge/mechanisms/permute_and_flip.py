@@ -1,4 +1,4 @@
-"""Permute-and-flip, drawn exactly: at most half the error of the exponential mechanism at equal ε.
+"""Permute-and-flip, drawn exactly: never more error than the exponential mechanism at equal ε, and down to half.
 
 Candidates come in random order; each is taken with probability e^{-ε·(best - score)/(2·sensitivity)}, else the
 next one is tried (McKenna and Sheldon 2020). The best is taken when its turn comes, so there is always an outcome.

@@ -29,7 +29,7 @@ class Transcript:
 
     def __len__(self) -> int:
         """Return how many answers there are."""
-        return sum(1 for _ in self)
+        return self._ledger.count()
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...

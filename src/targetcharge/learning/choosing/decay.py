@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.randomness import Entropy
+
+_FAR: Final = 700.0
 
 
 @final
@@ -39,8 +41,9 @@ class Decay:
         return bernoulli_exp_array(entropy, gaps.astype(np.uint64) * np.uint64(self.numerator), self.denominator)
 
     def weights(self, gaps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return e^{-ε·gap/2}."""
-        weights: NDArray[np.float64] = np.exp(gaps * (-self.numerator / self.denominator))
+        """Return e^{-ε·gap/2}, at least e^{-700}: 0 would be another thing than very little."""
+        exponents = np.minimum(gaps * (self.numerator / self.denominator), _FAR)
+        weights: NDArray[np.float64] = np.exp(-exponents)
         return weights
 
 

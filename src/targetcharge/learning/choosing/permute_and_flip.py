@@ -1,4 +1,4 @@
-"""Permute-and-flip for tables of counts: half the error of the exponential mechanism at equal ε.
+"""Permute-and-flip for tables of counts: never more error than the exponential mechanism, and down to half.
 
 >>> import numpy as np
 >>> from targetcharge.randomness import SystemEntropy

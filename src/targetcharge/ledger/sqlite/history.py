@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, final
 
-from targetcharge.ledger.entries import answers_in, entry_of
+from targetcharge.ledger.entries import answers_in, count_of, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +37,13 @@ class History:
                 return iter((written + unwritten)[-last:] if last else [])
             number = self._store.state().number  # what comes later may hold what waits now
         return chain(chain.from_iterable(map(answers_in, self._upto(number))), unwritten)
+
+    def count(self, waiting: Sequence[Entry]) -> int:
+        """Return how many answers are written, or wait to be."""
+        with self._lock, self._place.translated():
+            unwritten = sum(map(count_of, waiting))
+            number = self._store.state().number
+        return unwritten + sum(map(count_of, self._upto(number)))
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""

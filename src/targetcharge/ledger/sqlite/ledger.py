@@ -317,10 +317,19 @@ class SqliteLedger(Ledger):
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock:
-            if self._closed:
-                msg = "this session is closed: open another one on the same ledger to read its transcript"
-                raise NotAllowed(msg)
+            self._check_open()
             return self._history.answers(self._misses, last)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            msg = "this session is closed: open another one on the same ledger to read its transcript"
+            raise NotAllowed(msg)
+
+    def count(self) -> int:
+        """Return how many answers there are."""
+        with self._lock:
+            self._check_open()
+            return self._history.count(self._misses)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import Entry, Pending, Run, Sums, answers_in, canonical, entry_of, link, text_of
+from targetcharge.ledger.entries import Entry, Pending, Run, Sums, canonical, entry_of, last_of, link, text_of
 from targetcharge.ledger.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -266,9 +266,8 @@ class Store:
     def last_answers(self, count: int) -> list[Answer]:
         """Return the last answers, oldest first."""
         sql = "SELECT body FROM entries WHERE seq IS NOT NULL ORDER BY number DESC LIMIT ?"
-        rows = self._connection.execute(sql, (count,)).fetchall()
-        found = [answer for (body,) in reversed(rows) for answer in answers_in(entry_of(body))]
-        return found[len(found) - min(count, len(found)) :]
+        rows = self._connection.execute(sql, (count,))
+        return last_of((entry_of(body) for (body,) in rows), count)
 
     def last_entries(self, count: int) -> list[Entry]:
         """Return the last entries, oldest first."""
