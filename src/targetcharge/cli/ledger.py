@@ -82,8 +82,8 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             return received, f"{len(answers):,} keys of {what}", f"{answers[-1].key!r}: {outcome}", price
         case Sheet():
             received, what, _, price = _cells(entry.first)
-            outcome = f"{len(entry.outcomes):,} different outcomes"
-            return received, f"{len(entry):,} requests of {what}", outcome, f"{len(entry.hits):,} × {price}"
+            count, paid = f"{len(entry):,} request" + "s" * (len(entry) > 1), f"{len(entry.hits):,} × {price}"
+            return received, f"{count} of {what}", f"from {entry.first.key!r} on", paid
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):
