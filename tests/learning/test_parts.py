@@ -1,8 +1,11 @@
 """Dealing records and units to parts: one record or unit reaches one part only."""
 
+import io
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
@@ -122,9 +125,76 @@ def test_another_units_type_moves_nobody():
 
 
 def test_different_units_have_different_names():
-    units = ["1", b"1", 1, 1.5, "1.5", -1, "", "n1", b"n1"]
+    units = [1, 1.5, -1, "", "n1", "t1", "0x1", "1 2", "nan", "inf", "1e400", "1e20", "²", "١"]
     assert count_units(units) == len(units)
-    assert count_units([1, 1.0, True, np.int8(1), np.float32(1)]) == 1
+    assert count_units([1, 1.0, True, "1", "1.0", "True", b"1", np.int8(1), np.float32(1), "1\0"]) == 1
+    assert count_units([1.5, "1.5", "01.50", b"1.5", "15e-1"]) == 1
+    assert count_units(["ann", b"ann"]) == 1
+
+
+COLUMNS = {
+    "whole": [1, 2, 7, 0, -3],
+    "large": [2**53 + 1, 2**60 + 7, -(2**62)],
+    "fractions": [0.1, 1.5, 1e-5, -2.25, 3.0, 1 / 3],
+    "text": ["1", "ann", "2.5", "007", "1e5"],
+    "bytes": [b"1", b"ann", b"2.5"],
+    "flags": [True, False],
+}
+ODD = [0.5, 9, 2**40, 2**70, -1, "x", "a long text", b"x", True, np.int8(3), np.uint64(2**63), np.float32(0.5)]
+
+
+def columns_of(values):
+    """All columns that these values make, and what a caller may do to them."""
+    yield values
+    for kind in (None, object, str, bytes, float):
+        with suppress(ValueError, TypeError, OverflowError):
+            yield np.array(values, kind)
+    yield pd.Series(values)
+    with suppress(ValueError, TypeError, OverflowError):
+        yield pd.Series(values, dtype="string")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_no_type_of_a_column_moves_a_unit(column):
+    """Brute force: one odd value more, in all types a column may take; what is rounded is refused."""
+    expected = deal_units(COLUMNS[column], 10**6, key=b"k")
+    compared = 0
+    for odd in ODD:
+        for values in columns_of([*COLUMNS[column], odd]):
+            try:
+                dealt = deal_units(values, 10**6, key=b"k")
+            except InvalidParameter as error:
+                assert "2^53" in str(error)  # noqa: PT017 - some are refused, and all others are compared
+                continue
+            assert (dealt[:-1] == expected).all()
+            compared += 1
+    assert compared > 40
+
+
+TEXTS = ["007", "1e3", "2.50", "-4", "12", "9007199254740993"], ["True", "FALSE"], ["1.5", "1e-3"], ["ann", "7"]
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("odd", ["x", "0.5", "3", "true", str(2**70)])
+def test_what_a_file_reader_makes_of_a_column_moves_no_unit(texts, odd):
+    """One text in a file of numbers, and all of them are read as text."""
+    without, with_it = (
+        pd.read_csv(io.StringIO("\n".join(["unit", *texts, *more])))["unit"] for more in ([], [odd])
+    )
+    try:
+        expected, dealt = deal_units(without, 10**6, key=b"k"), deal_units(with_it, 10**6, key=b"k")
+    except InvalidParameter as error:
+        assert "2^53" in str(error)  # noqa: PT017 - rounded, so refused
+        assert "9007199254740993" in texts or odd == str(2**70)
+    else:
+        assert (dealt[:-1] == expected).all()
+
+
+@pytest.mark.parametrize("rounded", [2.0**53, -(2.0**60), np.float32(1e30)])
+def test_a_floating_point_number_that_may_be_rounded_is_refused(rounded):
+    with pytest.raises(InvalidParameter, match=r"units .* 2\^53"):
+        deal_units([1, rounded], 4, key=b"k")
+    assert deal_units([1, int(rounded)], 4, key=b"k").shape == (2,)
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), float("inf"), (1, 2), np.datetime64("NaT")])

@@ -182,7 +182,9 @@ def test_charges_and_labels_are_on_the_ledger(tmp_path, monkeypatch):
         assert session.meter.hits == first.labels_.hits
         assert session.meter.hits_left == 0
     monkeypatch.setattr(labeler, "count_votes", lambda *_, **__: pytest.fail("nothing is left to ask for"))
-    again = make(budget=tc.Budget(20.0, 1e-5), ledger=place).fit(FEATURES, LABELS, REQUESTS)
+    again = make(budget=tc.Budget(20.0, 1e-5), ledger=place)
+    with pytest.warns(UserWarning, match=f"{first.labels_.asked} of 60 labels are from an earlier fit"):
+        again.fit(FEATURES, LABELS, REQUESTS)
     assert (again.labels_.codes == first.labels_.codes).all()
     assert again.labels_.stopped
 
@@ -215,7 +217,9 @@ def test_an_interrupted_fit_keeps_its_labels_and_goes_on(mode, tmp_path, monkeyp
     assert len(first.labels_) == len(REQUESTS)
     with pytest.raises(NotFittedError):
         first.predict(REQUESTS)
-    again = make(**options).fit(features, labels, REQUESTS)
+    again = make(**options)
+    with pytest.warns(UserWarning, match=f"{after} of 60 labels are from an earlier fit on this ledger"):
+        again.fit(features, labels, REQUESTS)
     assert again.labels_.complete
     assert (again.labels_.codes[:after] == first.labels_.codes[:after]).all()
 

@@ -1,10 +1,14 @@
 """`PrivateLabeler` refuses wrong input before any training, and its errors have no values of the data."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import targetcharge as tc
 from learning.far_clusters import FEATURES, LABELS, NAMES, REQUESTS, make
@@ -43,6 +47,11 @@ GOOD = {"X": FEATURES, "y": LABELS, "X_public": REQUESTS, "units": None}
         ("y", None, "y to be passed"),
         ("y", np.full(400, "cold"), "one class"),
         ("y", np.linspace(0, 1, 400), "continuous"),
+        ("y", np.where(LABELS == "cold", np.nan, 1.0), "missing values"),
+        ("y", np.where(LABELS == "cold", None, LABELS), "missing values"),
+        ("y", [None if each == "cold" else each for each in LABELS], "missing values"),
+        ("y", [float("nan") if each == "cold" else each for each in LABELS], "missing values"),
+        ("y", pd.Series(LABELS, dtype="string").replace("cold", pd.NA), "missing values"),
         ("y", np.stack([LABELS, LABELS]).T, "one column"),
         ("X_public", None, "given"),
         ("X_public", WITH_NAN, "NaN"),
@@ -97,6 +106,8 @@ def test_bad_data_is_refused_before_any_training(name, given, said):
         ({"estimator": LinearRegression()}, "estimator"),
         ({"student": LogisticRegression(C=-1)}, "student"),
         ({"student": "svm"}, "student"),
+        ({"estimator": make_pipeline(StandardScaler(), GaussianNB(), memory="cache")}, "estimator"),
+        ({"estimator": BaggingClassifier(make_pipeline(GaussianNB(), memory="cache"))}, "estimator"),
         ({"estimator": KNeighborsClassifier(11)}, "estimator"),  # a part has ten records
     ],
 )
@@ -111,6 +122,20 @@ def test_bad_parameters_are_refused_before_any_training(changes, name):
 def test_a_mechanism_that_cannot_tell_its_probabilities_is_refused_in_mode_boundary():
     with pytest.raises(NotAllowed, match="noisy_max"):
         make(mode="boundary", mechanism="noisy_max", query_epsilon=0.1).fit(FEATURES, LABELS, REQUESTS)
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("rounds", [0, -1, 61, 10**20, 2.5, True, "8", None])
+def test_rounds_are_an_integer_from_1_to_60(rounds):
+    with pytest.raises(InvalidParameter, match=r"rounds is .* an integer from 1 to 60"):
+        make(rounds=rounds).fit(FEATURES, LABELS, REQUESTS)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_cache_is_refused_by_its_name():
+    nested = BaggingClassifier(make_pipeline(GaussianNB(), memory="cache"))
+    with pytest.raises(InvalidParameter, match="keeps nothing outside itself: estimator__memory=None"):
+        make(nested).fit(FEATURES, LABELS, REQUESTS)
 
 
 @pytest.mark.usefixtures("untrained")

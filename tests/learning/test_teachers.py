@@ -256,6 +256,16 @@ def test_a_rehearsal_tells_what_an_estimator_said(wrong, said):
     assert isinstance(caught.value.__cause__, ValueError | RuntimeError)
 
 
+def test_a_rehearsal_does_not_tell_how_many_records_there_are():
+    """With units their number is private."""
+    told = []
+    for records in (17, 23):
+        with pytest.raises(InvalidParameter, match="from made-up records of 3 columns") as caught:
+            rehearse("estimator", FailsToPredict(), 3, CLASSES, records)
+        told.append(str(caught.value).partition("it said")[0])
+    assert told[0] == told[1]
+
+
 @pytest.mark.parametrize("wrong", [PartlyUnknown(), WrongShape()])
 def test_a_rehearsal_refuses_what_is_no_classifier(wrong):
     with pytest.raises(InvalidParameter, match="no class"):

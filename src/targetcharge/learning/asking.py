@@ -1,9 +1,12 @@
 """Asking: open the session that a mode needs, and label public requests through it.
 
+A ledger keeps labels under a name that all settings are part of, so that no others get them. It cannot tell
+private datasets apart, since they are secret: one ledger, one private dataset.
+
 >>> import numpy as np
 >>> import targetcharge as tc
 >>> asking = Asking(budget=tc.Budget(4, 1e-6), query_epsilon=0.1, teachers=500, classes=("a", "b"), unit="record")
->>> votes = np.array([[500, 0], [0, 500]])
+>>> votes = Ballots(np.array([[500, 0], [0, 500]]))
 >>> with asking.open() as session:
 ...     asking.label(votes, session, "labels", None, np.zeros((2, 1))).values.tolist()
 ['a', 'b']
@@ -11,6 +14,8 @@
 
 from __future__ import annotations
 
+import numbers
+import re
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, final
@@ -38,6 +43,37 @@ _MEMORY: Final = ":memory:"
 
 _METERS: Final = {"boundary": "renyi", "prior": "exact", "twice": "exact", "plain": "exact"}
 """The meter that buys the most labels in each mode."""
+
+_INCIDENTAL: Final = frozenset({"random_state", "verbose", "n_jobs"})
+"""Parameters that say nothing about what an estimator learns."""
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Ballots:
+    """Votes of teachers, which no traceback or log shows; a table for NumPy.
+
+    Attributes:
+        counts: a row for each request, a column for each class.
+    """
+
+    counts: NDArray[np.int64]
+
+    def __array__(self, dtype: np.dtype | None = None, *, copy: bool | None = None) -> NDArray[np.int64]:
+        """Return the counts."""
+        return np.array(self.counts, dtype=dtype, copy=copy)
+
+    def __getitem__(self, rows: slice) -> Ballots:
+        """Return the votes on some requests."""
+        return Ballots(self.counts[rows])
+
+    def __len__(self) -> int:
+        """Return the number of requests."""
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        return f"<votes on {len(self)} requests>"
 
 
 @final
@@ -76,12 +112,13 @@ class Asking:
     def rehearse(self) -> None:
         """Ask about one made-up request on a budget of its own: what is wrong with the parameters shows here."""
         checks.choice("mode", self.mode, tuple(_METERS))
-        if checks.positive_integer("rounds", self.rounds) > MOST_ROUNDS:
-            raise InvalidParameter("rounds", self.rounds, f"at most {MOST_ROUNDS}")
+        whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
+        if not whole or not 1 <= self.rounds <= MOST_ROUNDS:
+            raise InvalidParameter("rounds", self.rounds, f"an integer from 1 to {MOST_ROUNDS}")
         votes = np.zeros((1, len(self.classes)), np.int64)
         votes[0, 0] = self.teachers
         with replace(self, ledger=_MEMORY).open() as session:
-            self._ask(votes, session, "rehearsal", 0, np.array([self.classes[0]]))
+            self._ask(Ballots(votes), session, "rehearsal", 0, np.array([self.classes[0]]))
 
     def open(self) -> Session:
         """Open the session that the mode needs."""
@@ -95,15 +132,21 @@ class Asking:
             unit=self.unit,
         )
 
-    def name(self, requests: Features) -> str:
-        """Return what the ledger calls the labels of these requests, so that others do not get them."""
-        digest = blake2b(repr((requests.shape, requests.dtype.str, self.classes)).encode(), digest_size=8)
-        digest.update(np.ascontiguousarray(requests).tobytes())
+    def name(self, requests: Features, estimator: BaseEstimator) -> str:
+        """Return what the ledger calls the labels of these requests by these teachers: others do not get them.
+
+        Args:
+            requests: features.
+            estimator: of the teachers.
+        """
+        real = [None if each is None else float(each) for each in (self.threshold, self.threshold_epsilon)]
+        settings = (self.classes, int(self.teachers), self.mechanism, self.mode, real, float(self.caution))
+        digest = blake2b(f"{settings!r} {described(estimator)} {described(requests)}".encode(), digest_size=8)
         return f"labels of requests {digest.hexdigest()}"
 
     def label(
         self,
-        votes: NDArray[np.int64],
+        votes: Ballots,
         session: Session,
         name: str,
         student: BaseEstimator | None,
@@ -136,7 +179,7 @@ class Asking:
 
     def _ask(
         self,
-        votes: NDArray[np.int64],
+        votes: Ballots,
         session: Session,
         name: str,
         start: int | Labels,
@@ -157,3 +200,33 @@ class Asking:
             start=start,
             name=name,
         )
+
+
+def described(value: object) -> str:
+    """Return a parameter as text that is the same in every process; of an estimator, its class and parameters.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> described(DummyClassifier(random_state=7))
+    "sklearn.dummy.DummyClassifier(constant=None, strategy='prior')"
+    """
+    match value:
+        case type():
+            return f"{value.__module__}.{value.__qualname__}"
+        case np.generic():
+            return repr(value.item())
+        case np.ndarray() if value.dtype == np.object_:
+            return described(value.tolist())
+        case np.ndarray():
+            content = blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
+            return f"array({value.shape}, {value.dtype.str}, {content})"
+        case list() | tuple():
+            return f"[{', '.join(map(described, value))}]"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(described, value)))}}}"
+        case dict():
+            return f"{{{', '.join(sorted(map(described, value.items())))}}}"
+    if hasattr(value, "get_params"):
+        parameters = sorted(value.get_params(deep=False).items())
+        told = (f"{name}={described(each)}" for name, each in parameters if name not in _INCIDENTAL)
+        return f"{described(type(value))}({', '.join(told)})"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

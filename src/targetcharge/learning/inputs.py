@@ -88,12 +88,30 @@ def labels(y: object, records: int) -> NDArray[np.generic]:
     if y is None:
         expected = "given: PrivateLabeler requires y to be passed, but the target y is None"
         raise InvalidParameter("y", type(y), expected)
+    if _is_incomplete(y):
+        raise InvalidParameter("y", type(y), "a class for each record, and it has missing values (NaN or None)")
     column, kind = _discrete(y)
     if column is None:
         raise InvalidParameter("y", type(y), f"one column of discrete labels. Unknown label type: {kind}")
     if len(column) != records:
         raise InvalidParameter("y", type(y), "as long as X")
     return column
+
+
+def _is_incomplete(y: object) -> bool:
+    """Return whether a value is None or not equal to itself."""
+    if isinstance(y, np.ndarray) and y.dtype != np.object_:
+        return y.dtype.kind in "fc" and bool(np.isnan(y).any())
+    return isinstance(y, Iterable) and any(map(_is_missing, y))
+
+
+def _is_missing(label: object) -> bool:
+    try:
+        return label is None or bool(label != label)  # NaN is not equal to itself
+    except TypeError:  # the missing value of pandas, which is neither equal nor different
+        return True
+    except ValueError:  # an array: no label, as the next check says
+        return False
 
 
 def _discrete(y: object) -> tuple[NDArray[np.generic] | None, str]:
@@ -155,3 +173,11 @@ def enough(records: int, teachers: int) -> None:
     """Refuse fewer records than teachers."""
     if records < teachers:
         raise InvalidParameter("teachers", teachers, "at most the number of records")
+
+
+def without_memory(estimator: BaseEstimator) -> None:
+    """Refuse an estimator with a cache: it would keep private records, and teachers would share what is in it."""
+    found = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    for name, value in found.items():
+        if (name == "memory" or name.endswith("__memory")) and value is not None:
+            raise InvalidParameter("estimator", estimator, f"one that keeps nothing outside itself: {name}=None")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -28,7 +28,7 @@ from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import inputs
-from targetcharge.learning.asking import Asking
+from targetcharge.learning.asking import Asking, Ballots
 from targetcharge.learning.modes import CAUTION
 from targetcharge.learning.parts import deal, deal_units
 from targetcharge.learning.random_streams import Choices
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from targetcharge.learning.labels import Labels
     from targetcharge.learning.teachers import Features
+
+_SPENT: Final = "the budget was spent before"
 
 
 def _student_has(name: str) -> Any:  # noqa: ANN401 - what available_if takes
@@ -64,12 +66,23 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     place of another is two such steps. Either way one teacher changes, so one vote on each example. The features
     of the public examples, all parameters and the set of classes are public.
 
-    Each `fit` with a ledger in memory spends a budget of its own. With a file as ledger all fits together spend
-    one; a fit that was interrupted goes on where it stopped, and other public examples get what is left.
+    Each `fit` with a ledger in memory spends a budget of its own, each of a grid search or a cross-validation too.
+    With a file as ledger all fits together spend one; a fit that was interrupted goes on where it stopped, and
+    other public examples or settings get what is left. One ledger, one private dataset: the labels of an earlier
+    fit with the same settings are taken again, with a warning, and the ledger cannot see that the data is another.
 
-    Parameters are checked and the estimators try themselves on made-up data before any training. A teacher that
-    fails on its part says nothing, since that it failed depends on private data: it votes for the classes in turn.
-    How long training takes is not protected.
+    What the guarantee needs of you:
+
+    - Preprocessing belongs into the estimator: `make_pipeline(StandardScaler(), SVC())`. A scaler before the
+      labeler sees all records and reaches every teacher: then there is no guarantee.
+    - An estimator keeps nothing outside itself: no class attributes, no files. A pipeline's `memory` is refused.
+    - With a fixed `random_state`, do not sort the records by value: positions are dealt, and a replaced record
+      would shift others.
+    - `score` on private data, and a choice of parameters by it, is not private.
+
+    Parameters and data are checked and the estimators try themselves on made-up data before any training. A
+    teacher that fails on its part says nothing, since that it failed depends on private data: it votes for the
+    classes in turn. How long training takes is not protected.
 
     Attributes:
         classes_: the classes, sorted.
@@ -115,12 +128,13 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 given); "plain", all labels.
             threshold: give no label if the noisy number of teachers who agree is below it.
             threshold_epsilon: the part of the query ε for that test; None for half.
-            caution: of mode "boundary", how readily doubt is marked: 1 as in the paper; more gives fewer, surer ones.
+            caution: of mode "boundary", how readily doubt is marked: 1 as in the paper; more gives fewer labels,
+                and surer ones.
             classes: all there are, public. None takes those of y: then that no other class occurs among the
                 private labels is public too.
-            ledger: ":memory:", or the path of a file that keeps charges and labels.
+            ledger: ":memory:", or the path of a file that keeps charges and labels: of one private dataset.
             rounds: of mode "prior": how often the student learns while labels come in.
-            n_jobs: processes that train teachers, as in scikit-learn.
+            n_jobs: processes that train teachers, as in scikit-learn. A teacher itself begins no others.
             random_state: decides parts and the teachers' own randomness. The noise never depends on it.
             verbose: whether to show a progress bar.
         """
@@ -159,7 +173,11 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             units: to whom each record belongs: text or numbers; None if each stands for itself.
 
         Raises:
-            InvalidParameter: before any training, if something is wrong; or if no example got a label at all.
+            InvalidParameter: before any training, if something is wrong; if a teacher ends its process; or if no
+                example got a label at all.
+
+        Warns:
+            UserWarning: if labels are from an earlier fit, or all of one class.
         """
         for learned in {"labels_", "student_"} & vars(self).keys():
             delattr(self, learned)
@@ -171,15 +189,19 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         rehearse("estimator", self.estimator, requests.shape[1], self.classes_, size)
         if self.student is not None:
             rehearse("student", self.student, requests.shape[1], self.classes_)
-        name = asking.name(requests)
+        name = asking.name(requests, self.estimator)
         with asking.open() as session:
             self.labels_ = asking.known(session, name).resized(len(requests))
+            if self.labels_.asked:
+                msg = f"{self.labels_.asked} of {len(requests)} labels are from an earlier fit on this ledger;"
+                msg = f"{msg} if the private data has changed since, use another ledger"
+                warnings.warn(msg, UserWarning, stacklevel=2)
             if not session.meter.hits_left:
-                self.labels_ = replace(self.labels_, stopped="the budget was spent before")
+                self.labels_ = replace(self.labels_, stopped=_SPENT)
             elif not self.labels_.complete:
-                votes = self._votes(private, requests, choices.seeds)
+                ballots = Ballots(self._votes(private, requests, choices.seeds))
                 try:
-                    self.labels_ = asking.label(votes, session, name, self._student, requests)
+                    self.labels_ = asking.label(ballots, session, name, self._student, requests)
                 except BaseException:  # Ctrl-C, say: what was published until then is not lost
                     self.labels_ = asking.known(session, name).resized(len(requests))
                     raise
@@ -203,6 +225,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for name, given in (("estimator", self.estimator), ("student", self._student)):
             if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
                 raise InvalidParameter(name, given, "a classifier with fit and predict")
+        inputs.without_memory(self.estimator)
 
     def _read(
         self, records: ArrayLike, y: ArrayLike, public: ArrayLike | None, units: ArrayLike | None
@@ -215,7 +238,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         inputs.enough(len(features), self.teachers)
         if public is None:
             raise InvalidParameter("X_public", public, "given: the features of the examples to label")
-        requests = inputs.features(self, "X_public", public, reset=False)
+        requests = inputs.features(self, "X_public", public, reset=False).copy()
         choices = Choices.of(self.random_state, self.teachers)
         if units is None:
             self.unit_ = "one record, replaced"
@@ -250,6 +273,9 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return a student that has learned from the labels: a function of what is published."""
         values = np.asarray(labels.values).astype(self.classes_.dtype)
         present = len(np.unique(values))
+        if present == 0 and labels.stopped == _SPENT:
+            expected = "another: this ledger's budget is spent: start another ledger; budgets add up"
+            raise InvalidParameter("ledger", self.ledger, expected)
         if present == 0:
             name, how = ("budget", "larger") if not labels.complete else ("query_epsilon", "larger")
             if labels.low.any():
@@ -279,7 +305,8 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _seen(self, rows: ArrayLike) -> Features:
         check_is_fitted(self)
-        checked: Features = validate_data(self, rows, reset=False, dtype=[np.float64, np.float32])
+        # A copy: the student may work in place.
+        checked: Features = validate_data(self, rows, reset=False, dtype=[np.float64, np.float32], copy=True)
         return checked
 
     def __sklearn_is_fitted__(self) -> bool:

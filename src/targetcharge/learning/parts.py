@@ -17,8 +17,9 @@ follow, and so changes many teachers.)
 from __future__ import annotations
 
 import numbers
+from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+_FLAGS: Final = {b"true": b"n1", b"false": b"n0"}
+"""Names of what a file may call them, as of the numbers they are equal to."""
+
+_ROUNDED: Final = 2.0**53
+"""From here on floating-point numbers miss integers, and two units may have become one."""
 
 KEY_BYTES = 32
 """The length of the key of the hash that deals units."""
@@ -46,13 +53,13 @@ def deal_units(units: Iterable[object], parts: int, key: bytes) -> NDArray[np.in
     A unit's part depends on its own value and the key only. Parts have random sizes and may be empty.
 
     Args:
-        units: one value for each record: text, bytes or a number. Numbers that are equal are one unit, whatever
-            their type, since the type of a whole column can hang on one of its values.
+        units: one value for each record: text, bytes or a number. The type of a whole column can hang on one of
+            its values, so values that are equal in a column of another type are one unit: 1, 1.0, "1" and "01".
         parts: how many.
         key: of the hash, at most 64 bytes; chosen without looking at the units.
 
     Raises:
-        InvalidParameter: if a unit is missing or of another type.
+        InvalidParameter: if a unit is missing, of another type, or a floating-point number that may be rounded.
     """
     found: dict[bytes, int] = {}
     dealt = []
@@ -77,18 +84,38 @@ def _plain(units: Iterable[object]) -> Iterable[object]:
 
 
 def _name(unit: object) -> bytes:
-    """Return what the hash reads of a unit: different for different units, and the same for equal numbers."""
+    """Return what the hash reads of a unit: the same for values that a column's type can make equal."""
     match unit:
         case str():
-            return b"s" + unit.encode("utf-8", "surrogatepass")
+            return _name_of_text(unit.encode("utf-8", "surrogatepass"))
         case bytes():
-            return b"b" + unit
+            return _name_of_text(unit)
         case numbers.Integral() | np.bool_():
             return b"n%d" % int(unit)
         case float() | np.floating() if np.isfinite(unit):
-            number = float(unit)
-            return b"n%d" % int(number) if number.is_integer() else b"n" + number.hex().encode()
+            return _name_of_float(float(unit))
         case _:
             raise InvalidParameter(
                 "units", unit.__class__, "text, bytes or a number for every record, none missing"
             )
+
+
+def _name_of_text(text: bytes) -> bytes:
+    """Return the number's name if it reads as one."""
+    text = text.rstrip(b"\0")  # as NumPy does
+    if text.lower() in _FLAGS:
+        return _FLAGS[text.lower()]
+    with suppress(ValueError):
+        return b"n%d" % int(text)
+    with suppress(ValueError):
+        number = float(text)
+        if abs(number) < _ROUNDED:  # not NaN, nor infinite
+            return _name_of_float(number)
+    return b"t" + text
+
+
+def _name_of_float(number: float) -> bytes:
+    if abs(number) >= _ROUNDED:
+        expected = "integers or text where numbers reach 2^53: floating-point ones are rounded"
+        raise InvalidParameter("units", float, expected)
+    return b"n%d" % int(number) if number.is_integer() else b"n" + number.hex().encode()

@@ -11,9 +11,10 @@ teachers shared one, what the first draws would depend on its records and change
 from __future__ import annotations
 
 import random
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _MOST = 2**31 - 1
+
+ALONE: Final = threading.RLock()
+"""Held by who changes what all threads of the process share: global generators, what is shown and where."""
 
 
 @final
@@ -72,13 +76,17 @@ def _is_random_state(name: str) -> bool:
 
 @contextmanager
 def own_stream(number: int) -> Iterator[None]:
-    """Give the block its own state of the global generators of `random` and NumPy, and put theirs back."""
-    shared = check_random_state(None)
-    theirs, pythons = shared.get_state(), random.getstate()
-    shared.seed(number)
-    random.seed(number)
-    try:
-        yield
-    finally:
-        shared.set_state(theirs)
-        random.setstate(pythons)
+    """Give the block its own state of the global generators of `random` and NumPy, and put theirs back.
+
+    One thread at a time; others wait at its door.
+    """
+    with ALONE:
+        shared = check_random_state(None)
+        theirs, pythons = shared.get_state(), random.getstate()
+        shared.seed(number)
+        random.seed(number)
+        try:
+            yield
+        finally:
+            shared.set_state(theirs)
+            random.setstate(pythons)

@@ -2,7 +2,7 @@
 
 A teacher that fails votes by a fixed rule and says nothing, because whether it fails may depend on private data.
 So a mistake in the estimator itself must show before: here it meets only random numbers, and its error may be
-told.
+told. This runs after the checks of the input and before any training.
 
 >>> import numpy as np
 >>> from sklearn.linear_model import LogisticRegression
@@ -54,9 +54,8 @@ def rehearse(
             known = predicted.shape == y.shape and bool((encode(predicted, classes) >= 0).all())
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        expected = (
-            f"a classifier that can learn from {len(y)} made-up records of {columns} columns; it said: {said}"
-        )
+        # Not how many records: with units that number is private.
+        expected = f"a classifier that can learn from made-up records of {columns} columns; it said: {said}"
         raise InvalidParameter(name, estimator, expected) from error
     if not known:
         raise InvalidParameter(name, estimator, "a classifier: on made-up data it predicts what is no class")

@@ -60,6 +60,6 @@ def predictions(
         return usual
     try:
         with silence():
-            return np.asarray(clone(student).fit(requests[rows], values).predict(requests))
+            return np.asarray(clone(student).fit(requests[rows], values).predict(requests.copy()))
     except Exception:  # noqa: BLE001 - a few labels are too few for some students; they get more in the next round
         return usual

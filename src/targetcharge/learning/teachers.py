@@ -2,6 +2,7 @@
 
 Whatever happens inside a teacher may depend on its part: an error, a warning, something printed. All of it is
 dropped, and a teacher that has no usable prediction votes by a fixed public rule, so one part moves one vote.
+Each has arrays of its own, since some estimators work in place: what one wrote, the next would read.
 
 >>> import numpy as np
 >>> from sklearn.tree import DecisionTreeClassifier
@@ -14,22 +15,27 @@ dropped, and a teacher that has no usable prediction votes by a fixed public rul
 
 from __future__ import annotations
 
+import ctypes
 import io
 import logging
+import os
 import sys
 import warnings
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+from joblib import parallel_config
 from rich.console import Console
 from rich.progress import track
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from targetcharge.learning.random_streams import own_stream, seed
+from targetcharge.errors import InvalidParameter
+from targetcharge.learning.random_streams import ALONE, own_stream, seed
 from targetcharge.sessions.attempt import Failure, attempt
 
 if TYPE_CHECKING:
@@ -78,7 +84,26 @@ def count_votes(
         seeds: of the random numbers of each teacher; there are as many teachers.
         n_jobs: processes, as in scikit-learn. Never threads: they would share random numbers and what is printed.
         verbose: whether to show a progress bar.
+
+    Raises:
+        InvalidParameter: if a teacher ends its process.
     """
+    with suppress(BrokenProcessPool):
+        return _counted(estimator, private, requests, classes, seeds, n_jobs, verbose=verbose)
+    # Raised out here, so that the error has no context.
+    raise InvalidParameter("estimator", type(estimator), "one that does not end its process, or run out of memory")
+
+
+def _counted(
+    estimator: BaseEstimator,
+    private: Private,
+    requests: Features,
+    classes: NDArray[np.generic],
+    seeds: Sequence[int],
+    n_jobs: int | None,
+    *,
+    verbose: bool,
+) -> NDArray[np.int64]:
     # No memory maps: parts of the private data would lie in temporary files.
     run = Parallel(n_jobs=n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered")
     tasks = (
@@ -87,7 +112,9 @@ def count_votes(
     )
     ballots: Iterable[Codes] = run(tasks)
     if verbose:
-        ballots = track(ballots, "training teachers", len(seeds), console=Console(file=sys.stderr))
+        # No thread that draws the bar: it would draw while a teacher is silenced, so nowhere.
+        console = Console(file=sys.stderr)
+        ballots = track(ballots, "training teachers", len(seeds), auto_refresh=False, console=console)
     votes = np.zeros((len(requests), len(classes)), np.int64)
     row = np.arange(len(requests))
     for each in ballots:
@@ -148,7 +175,8 @@ def _predict(
     with silence(), own_stream(number):
         teacher = clone(estimator)
         seed(teacher, number)
-        predicted = np.asarray(teacher.fit(features, y).predict(requests))
+        hush(teacher)
+        predicted = np.asarray(teacher.fit(features, y).predict(requests.copy()))
         if predicted.shape != (len(requests),):
             raise TypeError
         return encode(predicted, classes)
@@ -163,11 +191,28 @@ def encode(labels: NDArray[np.generic], classes: NDArray[np.generic]) -> Codes:
     return encoded
 
 
+def hush(estimator: BaseEstimator) -> None:
+    """Switch off every `verbose` inside an estimator."""
+    loud = (name for name, value in estimator.get_params(deep=True).items() if value and _is_verbose(name))
+    estimator.set_params(**dict.fromkeys(loud, False))
+
+
+def _is_verbose(name: str) -> bool:
+    return name == "verbose" or name.endswith("__verbose")
+
+
 @contextmanager
 def silence() -> Iterator[None]:
-    """Drop warnings, log records and what Python code prints."""
-    before = logging.root.manager.disable
+    """Drop warnings, log records and what is printed, by Python, C and programs begun within.
+
+    Joblib begins no processes within: they are shared and stay, with random numbers and a terminal of their own.
+    One thread at a time; others wait at its door. What a thread that does not wait prints meanwhile is lost.
+    """
     with ExitStack() as block:
+        block.enter_context(ALONE)
+        before = logging.root.manager.disable
+        block.enter_context(_to_nowhere())
+        block.enter_context(parallel_config(backend="sequential"))
         block.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         block.enter_context(redirect_stdout(io.StringIO()))
@@ -175,3 +220,29 @@ def silence() -> Iterator[None]:
         block.callback(logging.disable, before)
         logging.disable()
         yield
+
+
+@contextmanager
+def _to_nowhere() -> Iterator[None]:
+    """Let the process write to the null device instead of standard output and error."""
+    _flush()
+    with ExitStack() as block:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        block.callback(os.close, nowhere)
+        for number in (1, 2):
+            with suppress(OSError):  # it may be closed
+                kept = os.dup(number)
+                block.callback(os.close, kept)
+                block.callback(os.dup2, kept, number)
+                os.dup2(nowhere, number)
+        block.callback(_flush)
+        yield
+
+
+def _flush() -> None:
+    """Write what waits in buffers to where it was meant to go."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, OSError, ValueError):  # none, or closed
+            stream.flush()  # type: ignore[union-attr]  # None is meant above
+    with suppress(AttributeError, OSError, TypeError):  # no C library of that name: not everywhere
+        ctypes.CDLL(None).fflush(None)
