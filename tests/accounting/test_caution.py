@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -109,8 +110,9 @@ def test_a_tiny_epsilon_keeps_a_price():
 def test_what_the_proof_assumes_costs_nothing(careful, epsilon):
     """The price is infinite before the assumption fails."""
     largest = order_at(Boundary(careful), epsilon, 1.0)
-    assert (largest - 2) * math.expm1(epsilon) < 1.45
-    assert caution.boundary(2 + 1.51 / math.expm1(epsilon), epsilon, careful) == math.inf
+    assert largest * -math.expm1(-epsilon) < 1
+    nearly = (1 - 1e-9) / -math.expm1(-epsilon)
+    assert caution._Wrapper(nearly, epsilon, careful).vanishing() > 1 - 1e-6
     assert caution.boundary(1e300, epsilon, careful) == math.inf
 
 
@@ -175,6 +177,35 @@ def test_a_caution_without_a_price_is_refused_by_name(wrong):
         Boundary(wrong)
 
 
+def needed_exactly(order, epsilon, careful):
+    """Return 1 - e^{-κ} that three worst pairs need, in 60 digits."""
+    with mpmath.workdps(60):
+        a, c, e = mpmath.mpf(order), mpmath.mpf(careful), mpmath.exp(mpmath.mpf(epsilon))
+        beta, alpha = mpmath.sinh(a * epsilon) / mpmath.sinh(epsilon), -mpmath.sinh((a - 1) * epsilon)
+        alpha /= mpmath.sinh(epsilon)
+        found = [(1 + c) / c * (1 - (1 + a * (rho - 1)) * rho**-a) for rho in (e, 1 / e)]
+        for zero, one in ((0.5 / e, mpmath.mpf(0.5)), (mpmath.mpf(0.5), 0.5 / e)):
+            moments = (1 - zero) ** a * (1 - one) ** (1 - a) + alpha * one + beta * zero
+            marked = c * zero**a * one ** (1 - a)
+            found.append(1 - ((1 + c * zero) ** a * (1 + c * one) ** (1 - a) - moments) / marked)
+        return max(found)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-4, 8.15e-4, 0.01])
+@pytest.mark.parametrize("careful", [1.0, 1.72, 2.0, 30.0])
+def test_rounding_at_a_large_order_is_on_the_safe_side(epsilon, careful):
+    """Also just below the order where the price becomes infinite, where rounding could hide that."""
+    pole = order_at(Boundary(careful + 1e-12), epsilon, 1.0)
+    for order in (2.0, 20_242.5, 0.01 / epsilon, 0.5 / epsilon, pole * (1 - 1e-9), pole * (1 - 1e-14)):
+        price = caution.boundary(order, epsilon, careful)
+        needed_share = needed_exactly(order, epsilon, careful)
+        if price == math.inf:
+            assert order * epsilon > 0.3
+        else:
+            assert needed_share < 1
+            assert price >= float(-mpmath.log1p(-needed_share))
+
+
 def test_the_paper_does_not_know_it():
     with pytest.raises(NotAllowed, match="caution 1, and this has 2"):
         Boundary(2).paper_row(0.1)
@@ -189,6 +220,8 @@ def test_the_paper_does_not_know_it():
 def test_its_name():
     assert repr(Boundary()) == "Boundary()"
     assert repr(Boundary(2)) == "Boundary(caution=2)"
+    assert repr(Boundary(2.5)) == "Boundary(caution=2.5)"
+    assert repr(Boundary(1 + 1e-12)) == "Boundary(caution=1.000000000001)"
     assert Boundary(2) == Boundary(2.0) != Boundary()
 
 

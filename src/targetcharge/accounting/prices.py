@@ -21,10 +21,10 @@ from functools import lru_cache
 from targetcharge.numerics.rounding import up
 
 MAX_BOUNDARY_EPSILON = 1.0
-"""The boundary wrapper's price was searched up to this ε; above it the wrapper is refused."""
+"""The boundary wrapper's price was tried up to this ε; above it the wrapper is refused."""
 
 BOUNDARY_MARGIN = 1e-3
-"""Relative margin on the boundary price, whose worst case is a searched one (docs/theory.md#boundary)."""
+"""Relative margin on the boundary price, whose worst case is a maximum on a grid (docs/theory.md#caution)."""
 
 _LARGEST_EXPONENT = 300.0
 

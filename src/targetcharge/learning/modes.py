@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.accounting.targets import Boundary, Disagreement, Everything, NotPrior
+from targetcharge.accounting.targets.boundary import LEAST_DOUBT
 from targetcharge.randomness import bernoulli_array
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _boundary(caution: float) -> Mode:
         if rest is None:
             msg = "the boundary wrapper needs the probabilities of the outcomes"
             raise TypeError(msg)
-        doubt = target.caution * np.minimum(rest, 0.5)
+        doubt = target.caution * np.clip(rest, LEAST_DOUBT, 0.5)
         marked = bernoulli_array(entropy, doubt / (1 + doubt))
         return np.where(marked, too_close(counts.shape[1]), aggregator.draw(counts, entropy)), marked
 

@@ -8,8 +8,9 @@ True
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting import caution, prices, qvalues
@@ -19,6 +20,9 @@ from targetcharge.outcomes import BOUNDARY
 
 if TYPE_CHECKING:
     from targetcharge.accounting.kind import Kind
+
+LEAST_DOUBT: Final = math.exp(-700)
+"""A smaller π counts as this: 0, which it would be rounded to, is another thing than very little."""
 
 
 @final
@@ -45,7 +49,7 @@ class Boundary(Target):
 
     def __repr__(self) -> str:
         """Return how it is written."""
-        return "Boundary()" if self.as_in_the_paper else f"Boundary(caution={self.caution:g})"
+        return "Boundary()" if self.as_in_the_paper else f"Boundary(caution={self.caution!r})".replace(".0)", ")")
 
     @property
     def as_in_the_paper(self) -> bool:
@@ -54,7 +58,7 @@ class Boundary(Target):
 
     def mark_probability(self, rest: float) -> float:
         """Return cπ/(1+cπ), at most c/(2+c), where π is the probability of all outcomes but the likeliest."""
-        doubt = self.caution * min(rest, 0.5)
+        doubt = self.caution * min(max(rest, LEAST_DOUBT), 0.5)
         return doubt / (1 + doubt)
 
     def __contains__(self, outcome: object) -> bool:
