@@ -12,6 +12,7 @@ from targetcharge.ledger.room import check
 from targetcharge.numerics.rounding import grains_up
 from targetcharge.sessions import session
 from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.heart import Heart
 from targetcharge.sessions.questions import Question
 from targetcharge.sessions.selection import score_of
 
@@ -78,7 +79,7 @@ def cancelled_call_returns_its_reservation(monkeypatch):
             raise error
         return published
 
-    monkeypatch.setattr(tc.Session, "_publish", publish)
+    monkeypatch.setattr(Heart, "publish", publish)
 
 
 @mistake

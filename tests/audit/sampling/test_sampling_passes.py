@@ -54,7 +54,7 @@ def test_wrapped_algorithms_pass_at_the_price_of_all_they_run():
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_session_that_is_used_up_passes(meter):
     budget = budget_of(2, meter)
-    verdict = black_box(until_hits(2, budget, meter), TEN, NINE, budget, runs=runs(4_000), workers=1)
+    verdict = black_box(until_hits(2, budget, meter), TEN, NINE, budget, runs=runs(12_000), workers=1)
     assert verdict.passed
     assert verdict.attained > 0  # the inputs are told apart, as far as the budget allows
 
