@@ -47,6 +47,7 @@ def test_plan_as_json():
     [
         (["--target", "between", "--width", "30"], tc.Between(1, 30)),
         (["--target", "boundary"], tc.Boundary()),
+        (["--target", "boundary", "--caution", "2"], tc.Boundary(2)),
         (["--target", "disagreement"], tc.Disagreement()),
         (["--target", "everything"], tc.Everything()),
         (["--target", "q", "--q", "0.4"], tc.QTarget(0.4, frozenset())),

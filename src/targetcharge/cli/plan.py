@@ -38,12 +38,15 @@ def command(
     target: Annotated[TargetName, typer.Option(help="What a hit is.")] = TargetName.NOT_PRIOR,
     width: Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")] = None,
     q: Annotated[float | None, typer.Option(help="The declared q, for --target q.")] = None,
+    caution: Annotated[
+        float | None, typer.Option(help="How readily doubt is marked, for --target boundary; 1 as in the paper.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw ε' against hits into this file.")] = None,
 ) -> None:
     """Show what a budget buys under each accounting: hits for a query ε, or the query ε for a number of hits."""
     budget = tc.Budget(epsilon, delta)
-    found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q))
+    found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
     if plot is not None:
         from targetcharge.cli.plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
 
@@ -59,12 +62,14 @@ def command(
         console.print(f"picture: {plot}", highlight=False)
 
 
-def target_of(name: TargetName, width: int | None, q: float | None) -> Target:
+def target_of(name: TargetName, width: int | None, q: float | None, caution: float | None = None) -> Target:
     """Return the target that the options name."""
     if (width is not None) != (name is TargetName.BETWEEN):
         raise tc.InvalidParameter("--width", width, "given with --target between, and only with it")
     if (q is not None) != (name is TargetName.Q):
         raise tc.InvalidParameter("--q", q, "given with --target q, and only with it")
+    if caution is not None and name is not TargetName.BOUNDARY:
+        raise tc.InvalidParameter("--caution", caution, "given with --target boundary, and only with it")
     if width is not None:
         if width < 1:
             raise tc.InvalidParameter("--width", width, "at least 1")
@@ -74,7 +79,7 @@ def target_of(name: TargetName, width: int | None, q: float | None) -> Target:
     plain: dict[TargetName, Target] = {
         TargetName.NOT_PRIOR: tc.NotPrior(prior=False),
         TargetName.DISAGREEMENT: tc.Disagreement(),
-        TargetName.BOUNDARY: tc.Boundary(),
+        TargetName.BOUNDARY: tc.Boundary(1.0 if caution is None else caution),
         TargetName.EVERYTHING: tc.Everything(),
     }
     return plain[name]
