@@ -38,7 +38,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Private labels for MNIST.")
     parser.add_argument("--teachers", type=int, default=250)
     parser.add_argument("--epsilon", type=float, default=3.157, help="of all labels together, at δ = 1e-5")
-    parser.add_argument("--query-epsilon", type=float, default=0.1, help="of one label")
+    parser.add_argument("--query-epsilon", type=float, default=0.08, help="of one label")
     parser.add_argument("--mode", choices=["boundary", "prior", "twice", "plain"], default="boundary")
     parser.add_argument("--requests", type=int, default=2_000, help="public images that may get a label")
     parser.add_argument("--jobs", type=int, default=-1, help="processes")
