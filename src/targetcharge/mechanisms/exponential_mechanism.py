@@ -11,26 +11,19 @@
 from __future__ import annotations
 
 import math
-import numbers
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from targetcharge import checks
 from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.mechanisms.candidates import Outcomes, declared, scores_of
 from targetcharge.mechanisms.finite_law import FiniteOracle
 from targetcharge.mechanisms.naming import title
-from targetcharge.randomness import Rate, below, bernoulli_exp
+from targetcharge.mechanisms.scored import scored
+from targetcharge.randomness import below, bernoulli_exp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from targetcharge.mechanisms.candidates import Outcomes
     from targetcharge.randomness import Entropy
-
-VANISHES = Fraction(1000)
-"""e^{-1000} is 0 in double precision."""
 
 
 def exponential(
@@ -56,47 +49,24 @@ def exponential(
         monotone: whether adding a unit lowers no score (or raises none).
         name: what the transcript calls it.
     """
-    checks.function_of_data("scores", scores)
-    epsilon = checks.query_epsilon(epsilon, "epsilon")
-    rate = Rate.at_most(epsilon)
-    shifts = 1 if checks.flag("monotone", monotone) else 2
-    decay = Fraction(rate.numerator, rate.denominator * shifts)
-    decay /= exactly(checks.positive_real("sensitivity", sensitivity))
-    names = declared(outcomes)
-    count = len(names)
+    found = scored(scores, epsilon, outcomes, sensitivity=sensitivity, monotone=monotone)
 
     def run(data: object, entropy: Entropy) -> object:
-        found = [exactly(score) for score in scores_of(scores(data), count)]
-        best = max(found)
+        exponents = found.exponents(data)
         while True:
-            index = below(entropy, count)
-            exponent = decay * (best - found[index])
-            if bernoulli_exp(entropy, exponent.numerator, exponent.denominator):
-                return names[index]
+            index = below(entropy, len(exponents))
+            if bernoulli_exp(entropy, exponents[index].numerator, exponents[index].denominator):
+                return found.names[index]
 
     def law(data: object) -> list[float]:
-        found = [exactly(score) for score in scores_of(scores(data), count)]
-        best = max(found)
-        weights = [math.exp(-float(min(decay * (best - score), VANISHES))) for score in found]
+        weights = found.weights(data)
         total = math.fsum(weights)
         return [weight / total for weight in weights]
 
     return Algorithm(
         name=title(name, "exponential", scores),
-        epsilon=epsilon,
+        epsilon=found.epsilon,
         delta=0.0,
         run=run,
-        oracle=FiniteOracle(names, law),
+        oracle=FiniteOracle(found.names, law),
     )
-
-
-def exactly(score: object) -> Fraction:
-    """Return a number as the fraction it stores; NaN, infinities and other things raise."""
-    if isinstance(score, numbers.Integral):
-        return Fraction(int(score))
-    if isinstance(score, Fraction):
-        return score
-    if isinstance(score, float | np.floating):
-        return Fraction(*score.as_integer_ratio())
-    msg = "a score must be a real number"
-    raise TypeError(msg)

@@ -13,26 +13,24 @@ next one is tried (McKenna and Sheldon 2020). The best is taken when its turn co
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.special import roots_legendre
 
-from targetcharge import checks
 from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.mechanisms.candidates import Outcomes, declared, scores_of
-from targetcharge.mechanisms.exponential_mechanism import VANISHES, exactly
 from targetcharge.mechanisms.finite_law import FiniteOracle
 from targetcharge.mechanisms.naming import title
-from targetcharge.randomness import Rate, below, bernoulli_exp
+from targetcharge.mechanisms.scored import scored
+from targetcharge.randomness import below, bernoulli_exp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
+    from targetcharge.mechanisms.candidates import Outcomes
     from targetcharge.randomness import Entropy
 
 _MOST_CELLS: Final = 4_000_000
@@ -63,38 +61,26 @@ def permute_and_flip(
         monotone: whether adding a unit lowers no score (or raises none).
         name: what the transcript calls it.
     """
-    checks.function_of_data("scores", scores)
-    epsilon = checks.query_epsilon(epsilon, "epsilon")
-    rate = Rate.at_most(epsilon)
-    shifts = 1 if checks.flag("monotone", monotone) else 2
-    decay = Fraction(rate.numerator, rate.denominator * shifts)
-    decay /= exactly(checks.positive_real("sensitivity", sensitivity))
-    names = declared(outcomes)
-    count = len(names)
-
-    def exponents(data: object) -> list[Fraction]:
-        found = [exactly(score) for score in scores_of(scores(data), count)]
-        best = max(found)
-        return [decay * (best - score) for score in found]
+    found = scored(scores, epsilon, outcomes, sensitivity=sensitivity, monotone=monotone)
+    count = len(found.names)
 
     def run(data: object, entropy: Entropy) -> object:
-        found, left = exponents(data), list(range(count))
+        exponents, left = found.exponents(data), list(range(count))
         while True:
             index = left.pop(below(entropy, len(left)))
-            if bernoulli_exp(entropy, found[index].numerator, found[index].denominator):
-                return names[index]
+            if bernoulli_exp(entropy, exponents[index].numerator, exponents[index].denominator):
+                return found.names[index]
 
     def law(data: object) -> list[float]:
-        accepted = np.exp([-float(min(exponent, VANISHES)) for exponent in exponents(data)])
-        masses: list[float] = winners(accepted[None, :])[0].tolist()
+        masses: list[float] = winners(np.array([found.weights(data)]))[0].tolist()
         return masses
 
     return Algorithm(
         name=title(name, "permute_and_flip", scores),
-        epsilon=epsilon,
+        epsilon=found.epsilon,
         delta=0.0,
         run=run,
-        oracle=FiniteOracle(names, law) if count * (count // 2 + 1) <= _MOST_CELLS else None,
+        oracle=FiniteOracle(found.names, law) if count * (count // 2 + 1) <= _MOST_CELLS else None,
     )
 
 
