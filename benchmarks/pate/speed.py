@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 import tracemalloc
+import uuid
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,7 @@ def generated(count: int, doubtful: float) -> NDArray[np.int64]:
 
 
 def _label(votes: NDArray[np.int64], mechanism: str, folder: Path | None) -> int:
-    ledger = ":memory:" if folder is None else tempfile.mktemp(".db", dir=folder)  # noqa: S306 - our own folder
+    ledger = ":memory:" if folder is None else folder / f"{uuid.uuid4()}.db"
     targets = [tc.Boundary(CAUTION)]
     with tc.Session(None, _ROOMY, QUERY_EPSILON, ledger=ledger, meter="renyi", targets=targets) as session:
         labels = label(

@@ -166,7 +166,7 @@ def test_the_head_and_the_version_are_on_the_page(ledger):
 def test_where_the_page_goes(ledger, here):
     found = run("report", ledger)
     assert (found.code, found.out) == (0, "visits.report.html: 3 answers, 1 hit\n")
-    assert stat.S_IMODE(os.stat("visits.report.html").st_mode) == 0o666 & ~_mask()  # noqa: PTH116
+    assert stat.S_IMODE(os.stat("visits.report.html").st_mode) == 0o666 & ~_mask()  # noqa: PTH116 - a relative path, as written
     assert run("report", ledger).code == 0  # its own earlier page is replaced
     assert run("report", ledger, "--output", here / "sub.html").code == 0
     assert sorted(each.name for each in here.iterdir() if "html" in each.name) == [

@@ -10,6 +10,7 @@ from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.choosing import CHOICES
 from targetcharge.learning.modes import MODES, mode_of
+from targetcharge.mechanisms import noisy_max as scalar
 
 TWO = ("exponential", "permute_and_flip")
 
@@ -125,8 +126,6 @@ def test_two_equal_words_in_an_order_are_drawn_again():
 
 
 def test_noisy_max_of_three_against_the_scalar_mechanism():
-    from targetcharge.mechanisms import noisy_max as scalar  # noqa: PLC0415 - the name is taken by the naive law
-
     row = (6, 4, 4)
     oracle = scalar(lambda data: data, 0.6, 3).oracle
     law = {index: oracle.probability(row, index) for index in range(3)}

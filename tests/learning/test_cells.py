@@ -135,10 +135,31 @@ def test_declared_values_are_plain():
 
 
 ODD = [
-    1j, 2 + 0j, np.complex64(1), None, math.nan, "x", b"x", "1", True, 0.5, 2**70, Decimal("1.5"), Fraction(3, 2),
-    np.datetime64("2024-01-01"), np.timedelta64(5, "ns"), dt.datetime(2024, 1, 1), dt.timedelta(3), [], {},
-    object(), np.float16(1), np.longdouble(2), pd.NaT, pd.NA,
-]  # fmt: skip
+    1j,
+    2 + 0j,
+    np.complex64(1),
+    None,
+    math.nan,
+    "x",
+    b"x",
+    "1",
+    True,
+    0.5,
+    2**70,
+    Decimal("1.5"),
+    Fraction(3, 2),
+    np.datetime64("2024-01-01"),
+    np.timedelta64(5, "ns"),
+    dt.datetime(2024, 1, 1),
+    dt.timedelta(3),
+    [],
+    {},
+    object(),
+    np.float16(1),
+    np.longdouble(2),
+    pd.NaT,
+    pd.NA,
+]
 POOLS = {
     "integers": [0, 1, 2, 3],
     "floats": [0.0, 0.5, 1.0, 2.5],

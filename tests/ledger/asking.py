@@ -1,11 +1,13 @@
 """Sessions whose outcomes a test decides, and what a crash leaves of them."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import targetcharge as tc
-from targetcharge.ledger import Answer
+from targetcharge.ledger import Answer, MemoryLedger, Most, SqliteLedger
 from targetcharge.ledger.entries import Entry, Spent
 from targetcharge.mechanisms import Algorithm
+from targetcharge.sessions.opening import Declaration
 
 BUDGET = tc.Budget(1.0, 1e-6)
 QUERY = {1: 0.06, 2: 0.05, 6: 0.04, 15: 0.03, 45: 0.02, 229: 0.01}
@@ -81,3 +83,17 @@ def ask_until_refused(sessions: list[tc.Session], algorithm: Algorithm) -> int:
         except tc.BudgetSpent:
             return count
     raise AssertionError
+
+
+@contextmanager
+def bare_ledger(kind, folder, hits):
+    """A ledger without a session, with room for so many hits, and the price of one on it."""
+    declared = Declaration.of(tc.Budget(1.0, 1e-6), QUERY[hits], "exact", None, None, 0.0)
+    meters = declared.meters()
+    if kind == "memory":
+        ledger = MemoryLedger(meters)
+    else:
+        ledger = SqliteLedger(folder / "ledger.db")
+        ledger.start(declared.terms(meters), meters)
+    yield ledger, Most((meters[0].quote(tc.NotPrior(prior=False), 0.01),))
+    ledger.close()

@@ -7,6 +7,7 @@ from ledger.asking import (
     QUERY,
     approximate,
     ask_until_refused,
+    bare_ledger,
     broken,
     entries,
     no,
@@ -18,10 +19,9 @@ from ledger.asking import (
     yes,
 )
 from targetcharge.accounting.meter import Meter
-from targetcharge.ledger import Answer, MemoryLedger, Most, Pending, Settlement, SqliteLedger
+from targetcharge.ledger import Answer, Most, Pending, Settlement
 from targetcharge.ledger.entries import DeltaSpent
 from targetcharge.numerics.rounding import grains_up
-from targetcharge.sessions.opening import Declaration
 
 DELTA = tc.Budget(1.0, 2e-6)
 
@@ -34,15 +34,8 @@ def place(request, tmp_path):
 @pytest.fixture(params=["memory", "sqlite"])
 def bare(request, tmp_path):
     """A ledger without a session, and the price of a hit on it."""
-    declared = Declaration.of(tc.Budget(1.0, 1e-6), QUERY[6], "exact", None, None, 0.0)
-    meters = declared.meters()
-    if request.param == "memory":
-        ledger = MemoryLedger(meters)
-    else:
-        ledger = SqliteLedger(tmp_path / "ledger.db")
-        ledger.start(declared.terms(meters), meters)
-    yield ledger, Most((meters[0].quote(tc.NotPrior(False), 0.01),))
-    ledger.close()
+    with bare_ledger(request.param, tmp_path, 6) as made:
+        yield made
 
 
 def answer(ledger, hit, outcome=None, **more):

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import targetcharge as tc
-from ledger.asking import QUERY, opened
+from ledger.asking import bare_ledger, opened
 from ledger.sheet_children import CLASSES, requests
-from targetcharge.ledger import Answer, MemoryLedger, Most, Settlement, Sheet, SqliteLedger
+from targetcharge.ledger import Answer, Settlement, Sheet
 from targetcharge.ledger.entries import Sums, entry_of, text_of
 from targetcharge.outcomes import Mark, Side
-from targetcharge.sessions.opening import Declaration
 
 
 def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, units=(1,), **more):
@@ -29,15 +28,8 @@ def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, units=(1,), **more):
 @pytest.fixture(params=["memory", "sqlite"])
 def bare(request, tmp_path):
     """A ledger without a session, and the price of a hit on it."""
-    declared = Declaration.of(tc.Budget(1.0, 1e-6), QUERY[45], "exact", None, None, 0.0)
-    meters = declared.meters()
-    if request.param == "memory":
-        ledger = MemoryLedger(meters)
-    else:
-        ledger = SqliteLedger(tmp_path / "ledger.db")
-        ledger.start(declared.terms(meters), meters)
-    yield ledger, Most((meters[0].quote(tc.NotPrior(prior=False), 0.01),))
-    ledger.close()
+    with bare_ledger(request.param, tmp_path, 45) as made:
+        yield made
 
 
 def publish(ledger, most, codes, hits=(), count=None):

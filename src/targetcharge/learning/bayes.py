@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from targetcharge.learning.cells import Column, Rows
     from targetcharge.randomness import Entropy, Rate
 
     Counts = tuple[tuple[tuple[int, ...], ...], ...]
@@ -87,8 +88,8 @@ def naive_bayes(
     features, classes = _features(features), _classes(classes)
     score_rate, rate = _rates(epsilon, score_share, len(features), records_per_unit)
 
-    def run(data: Any, entropy: Entropy) -> tuple[object, ...]:  # noqa: ANN401 - rows and labels
-        rows, labels = data
+    def run(data: object, entropy: Entropy) -> tuple[object, ...]:
+        rows, labels = cast("tuple[Rows, Column]", data)
         labelled = place(labels, classes)
         known = labelled < len(classes)
         cells = [feature.place(rows)[known] for feature in features]

@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+Rows = Any
+"""A table: an array, a data frame or a list of rows."""
+
+Row = Any
+"""One row of a list: whatever it is."""
+
+Column = Any
+"""An array, a column of a data frame or a list of values."""
+
 _NUMERIC: Final = "biuf"
 _TIMES: Final = "Mm"
 _TEXTS: Final = (str, bytes)
@@ -64,7 +73,7 @@ class Edges:
         """Return how many cells there are; the last is for what is not a number."""
         return len(self.values) + 2
 
-    def place(self, rows: Any) -> NDArray[np.int64]:  # noqa: ANN401 - any table
+    def place(self, rows: Rows) -> NDArray[np.int64]:
         """Return the cell of every row."""
         numbers_in_it = _numbers(column_of(rows, self.column))
         found = np.searchsorted(np.array(self.values), numbers_in_it, side="right").astype(np.int64)
@@ -95,7 +104,7 @@ class Codes:
         """Return how many cells there are; the last is for all that was not declared."""
         return len(self.values) + 1
 
-    def place(self, rows: Any) -> NDArray[np.int64]:  # noqa: ANN401 - any table
+    def place(self, rows: Rows) -> NDArray[np.int64]:
         """Return the cell of every row."""
         return place(column_of(rows, self.column), self.values)
 
@@ -117,7 +126,7 @@ def declared(name: str, values: object) -> tuple[object, ...]:
     return found
 
 
-def place(values: Any, among: Sequence[object]) -> NDArray[np.int64]:  # noqa: ANN401 - any column
+def place(values: Column, among: Sequence[object]) -> NDArray[np.int64]:
     """Return the index of every value among the declared ones; their number for one that is not among them."""
     values = _plain(values)
     keys, last = [_key(value) for value in among], len(among)
@@ -142,7 +151,7 @@ def _place_alike(values: NDArray[Any], keys: Sequence[Any], kind: type) -> NDArr
     return found
 
 
-def column_of(rows: Any, column: int) -> Any:  # noqa: ANN401 - any table
+def column_of(rows: Rows, column: int) -> Column:
     """Return one column. A row of a list that does not have it has None there.
 
     A list is never made into an array first: one odd row would turn the values of all others into texts.
@@ -159,12 +168,12 @@ def column_of(rows: Any, column: int) -> Any:  # noqa: ANN401 - any table
     return [_member(row, column) for row in rows]
 
 
-def _plain(table: Any) -> Any:  # noqa: ANN401 - any table
+def _plain(table: Rows | Column) -> Column:
     """Return a data frame, or a column of one, as an array."""
     return table.to_numpy() if hasattr(table, "to_numpy") else table
 
 
-def _member(row: Any, column: int) -> object:  # noqa: ANN401 - any row
+def _member(row: Row, column: int) -> object:
     try:
         found: object = row[column]
     except Exception:  # noqa: BLE001 - whatever is wrong with one row must not stop the others
@@ -172,14 +181,14 @@ def _member(row: Any, column: int) -> object:  # noqa: ANN401 - any row
     return found
 
 
-def _numbers(values: Any) -> NDArray[np.float64]:  # noqa: ANN401 - a column
+def _numbers(values: Column) -> NDArray[np.float64]:
     """Return values as floats, NaN for what is not a number."""
     if isinstance(values, np.ndarray) and values.dtype.kind in _NUMERIC:
         return values.astype(np.float64)
     return np.array([_number(value) for value in _one_by_one(values)], dtype=np.float64)
 
 
-def _one_by_one(values: Any) -> list[object]:  # noqa: ANN401 - a column
+def _one_by_one(values: Column) -> list[object]:
     """Return the values of a column: each as it would be if the others were of another type."""
     if not isinstance(values, np.ndarray):
         return list(values)

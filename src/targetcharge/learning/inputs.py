@@ -135,7 +135,7 @@ def public_classes(classes: ArrayLike) -> NDArray[np.generic]:
     except (TypeError, ValueError):
         raise InvalidParameter("classes", classes, expected) from None
     # A list of mixed types becomes text on its way into an array, and NaN is not equal to itself.
-    kept = given.ndim == 1 and given.tolist() == list(classes)  # type: ignore[arg-type]  # NumPy made a row of it
+    kept = given.ndim == 1 and given.tolist() == np.asarray(classes, dtype=np.object_).tolist()
     if not kept or not 2 <= len(found) == len(given):
         raise InvalidParameter("classes", classes, expected)
     return found

@@ -37,8 +37,10 @@ from targetcharge.learning.teachers import Private, count_votes
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
 
     from targetcharge.learning.labels import Labels
     from targetcharge.learning.teachers import Features
@@ -46,9 +48,9 @@ if TYPE_CHECKING:
 _SPENT: Final = "the budget was spent before"
 
 
-def _student_has(name: str) -> Any:  # noqa: ANN401 - what available_if takes
-    def check(labeler: PrivateLabeler) -> bool:
-        getattr(getattr(labeler, "student_", labeler._student), name)  # noqa: SLF001 - a part of the class below
+def _student_has(name: str) -> Callable[[PrivateLabeler], bool]:
+    def check(self: PrivateLabeler) -> bool:
+        getattr(getattr(self, "student_", self._student), name)
         return True
 
     return check
@@ -320,7 +322,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         state["student"] = clone(self.student, safe=False)
         return state
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - a type of scikit-learn, which has none
+    def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: the noise comes from the operating system, so no two fits are alike."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True

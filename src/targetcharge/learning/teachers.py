@@ -242,7 +242,8 @@ def _to_nowhere() -> Iterator[None]:
 def _flush() -> None:
     """Write what waits in buffers to where it was meant to go."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        with suppress(AttributeError, OSError, ValueError):  # none, or closed
-            stream.flush()  # type: ignore[union-attr]  # None is meant above
+        with suppress(AttributeError, OSError, ValueError):  # something else, or closed
+            if stream is not None:
+                stream.flush()
     with suppress(AttributeError, OSError, TypeError):  # no C library of that name: not everywhere
         ctypes.CDLL(None).fflush(None)
