@@ -8,9 +8,9 @@ import pytest
 from learning.small_votes import LAWS, noisy_max, published, tables, with_test
 from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.learning.aggregating import Aggregator, Agreement
-from targetcharge.learning.choosing import CHOICES
 from targetcharge.learning.modes import MODES, mode_of
 from targetcharge.mechanisms import noisy_max as scalar
+from targetcharge.mechanisms.choosing import CHOICES
 
 TWO = ("exponential", "permute_and_flip")
 

@@ -3,7 +3,7 @@
 An aggregator may first test whether enough teachers agree (ε₁), then choose a class (ε₂): together ε₁ + ε₂.
 
 >>> import numpy as np
->>> from targetcharge.learning.choosing import CHOICES
+>>> from targetcharge.mechanisms.choosing import CHOICES
 >>> from targetcharge.randomness import SystemEntropy
 >>> aggregator = Aggregator(CHOICES["exponential"](1.0), Agreement(threshold=150, epsilon=1.0))
 >>> aggregator.draw(np.array([[0, 250], [125, 125]]), SystemEntropy()).tolist()  # the second: too few agree
@@ -23,7 +23,7 @@ from targetcharge.randomness import Rate, discrete_laplace_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from targetcharge.learning.choosing.choice import Choice
+    from targetcharge.mechanisms.choosing.choice import Choice
     from targetcharge.randomness import Entropy
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.learning.aggregating import Aggregator, Agreement
-from targetcharge.learning.choosing import CHOICES
 from targetcharge.learning.labels import Labels, gathered
 from targetcharge.learning.modes import CAUTION, MODES, Mode, mode_of
 from targetcharge.learning.votes import Votes
 from targetcharge.mechanisms import Series
 from targetcharge.mechanisms.algorithm import together
 from targetcharge.mechanisms.candidates import Outcomes, declared
+from targetcharge.mechanisms.choosing import CHOICES
 from targetcharge.mechanisms.naming import checked
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session

@@ -1,4 +1,4 @@
-"""What every mechanism that chooses a class does."""
+"""What every mechanism that chooses by counts does."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from targetcharge.learning.choosing.decay import Decay, gaps_of
+from targetcharge.mechanisms.choosing.decay import Decay, gaps_of
 from targetcharge.randomness import below_array
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @final
 class Exponential:
-    """A class with probability proportional to e^{ε·count/2}."""
+    """A column with probability proportional to e^{ε·count/2}."""
 
     def __init__(self, epsilon: float) -> None:
         """Choose with this ε."""
         self._decay = Decay.of(epsilon)
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
-        """Return a class for each row: uniform ones, taken with probability e^{-ε·gap/2}, until one is."""
+        """Return a column for each row: uniform ones, taken with probability e^{-ε·gap/2}, until one is."""
         gaps = gaps_of(counts)
         chosen = np.empty(len(gaps), dtype=np.intp)
         waiting = np.arange(len(gaps))

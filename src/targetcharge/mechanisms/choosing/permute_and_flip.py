@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from targetcharge.learning.choosing.decay import Decay, gaps_of
+from targetcharge.mechanisms.choosing.decay import Decay, gaps_of
 from targetcharge.mechanisms.permute_and_flip import nodes
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @final
 class PermuteAndFlip:
-    """Classes in random order; each is taken with probability e^{-ε·gap/2}, else the next is tried."""
+    """Columns in random order; each is taken with probability e^{-ε·gap/2}, else the next is tried."""
 
     def __init__(self, epsilon: float) -> None:
         """Choose with this ε."""
         self._decay = Decay.of(epsilon)
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
-        """Return a class for each row."""
+        """Return a column for each row."""
         gaps = gaps_of(counts)
         order = _orders(gaps.shape, entropy)
         chosen = np.empty(len(gaps), dtype=np.intp)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @final
 class NoisyMax:
-    """The class with the largest count plus discrete Laplace noise of rate ε/2; of equal ones the first."""
+    """The column with the largest count plus discrete Laplace noise of rate ε/2; of equal ones the first."""
 
     def __init__(self, epsilon: float) -> None:
         """Choose with this ε."""
         self._rate = rate_for(epsilon, 1, shifts=2)
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
-        """Return a class for each row."""
+        """Return a column for each row."""
         noise = discrete_laplace_array(entropy, self._rate, counts.size).reshape(counts.shape)
         chosen: NDArray[np.intp] = (counts + noise).argmax(axis=1)
         return chosen
