@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from targetcharge.randomness import Rate, bernoulli_exp_array
+from targetcharge.randomness import ExponentialCoins, Rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,9 +37,13 @@ class Decay:
         rate = Rate.at_most(epsilon)
         return cls(rate.numerator, 2 * rate.denominator)
 
+    @cached_property
+    def _coins(self) -> ExponentialCoins:
+        return ExponentialCoins(self.numerator, self.denominator)
+
     def coins(self, gaps: NDArray[np.int64], entropy: Entropy) -> NDArray[np.bool_]:
-        """Return True with probability e^{-ε·gap/2}, exactly. Gaps are at most a million: nothing overflows."""
-        return bernoulli_exp_array(entropy, gaps.astype(np.uint64) * np.uint64(self.numerator), self.denominator)
+        """Return True with probability e^{-ε·gap/2}, exactly, for gaps of at most a million."""
+        return self._coins.draw(gaps, entropy)
 
     def weights(self, gaps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return e^{-ε·gap/2}, at least e^{-700}: 0 would be another thing than very little."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from targetcharge.mechanisms.choosing.decay import Decay, gaps_of
 from targetcharge.mechanisms.permute_and_flip import nodes
+from targetcharge.randomness import below_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,16 +32,17 @@ class PermuteAndFlip:
         self._decay = Decay.of(epsilon)
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
-        """Return a column for each row."""
-        gaps = gaps_of(counts)
-        order = _orders(gaps.shape, entropy)
-        chosen = np.empty(len(gaps), dtype=np.intp)
-        waiting = np.arange(len(gaps))
-        for place in range(gaps.shape[1]):
-            candidates = order[waiting, place]
-            taken = self._decay.coins(gaps[waiting, candidates], entropy)
-            chosen[waiting[taken]] = candidates[taken]
-            waiting = waiting[~taken]
+        """Return a column for each row: of those whose coin says so, the one whose turn comes first.
+
+        Coins do not depend on the order, so they are thrown first; all orders of what they leave are as likely.
+        """
+        accepted = self._decay.coins(gaps_of(counts), entropy)
+        chosen: NDArray[np.intp] = accepted.argmax(axis=1)
+        several = np.flatnonzero(accepted.sum(axis=1) > 1)
+        if len(several):
+            ranks = accepted[several].cumsum(axis=1)
+            turn = below_array(entropy, ranks[:, -1].astype(np.uint64)).astype(np.intp)
+            chosen[several] = (ranks > turn[:, None]).argmax(axis=1)
         return chosen
 
     def rest(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -54,15 +56,3 @@ class PermuteAndFlip:
             np.put_along_axis(odds, best, 0.0, axis=1)
             total += weight * refused.prod(axis=1) * odds.sum(axis=1)
         return total
-
-
-def _orders(shape: tuple[int, ...], entropy: Entropy) -> NDArray[np.intp]:
-    """Return a uniform order of columns for each row: that of random words, drawn again where two are equal."""
-    rows, columns = shape
-    words = entropy.words(rows * columns).reshape(rows, columns)
-    order = words.argsort(axis=1)
-    ranked = np.take_along_axis(words, order, axis=1)
-    again = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
-    if len(again):
-        order[again] = _orders((len(again), columns), entropy)
-    return order
