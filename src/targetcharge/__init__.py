@@ -5,7 +5,7 @@
 229
 """
 
-from targetcharge import accounting, audit, learning, mechanisms, sessions, tables
+from targetcharge import accounting, audit, learning, mechanisms, sessions, streaming, tables
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.plan import Plan, PlanRow, plan
 from targetcharge.accounting.targets import (
@@ -79,6 +79,7 @@ __all__ = [
     "private",
     "questions",
     "sessions",
+    "streaming",
     "tables",
     "twice",
 ]

@@ -1,0 +1,16 @@
+"""Streaming: estimates that pay only for change.
+
+A `RobustStream` publishes an estimate of a stream that may be chosen by who sees it; a `Monitor` asks the same
+questions of a table that grows.
+
+>>> import targetcharge as tc
+>>> tc.streaming.plan(tc.Budget(3.0, 1e-6), copies=1000).changes
+289
+"""
+
+from targetcharge.streaming.distinct_values import DistinctValues
+from targetcharge.streaming.planning import StreamPlan, plan, share_of_wrong_copies
+from targetcharge.streaming.robust import RobustStream
+from targetcharge.streaming.second_moment import SecondMoment
+
+__all__ = ["DistinctValues", "RobustStream", "SecondMoment", "StreamPlan", "plan", "share_of_wrong_copies"]

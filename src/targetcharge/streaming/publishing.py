@@ -1,0 +1,166 @@
+"""Publishing: from rows of estimates to the value of a stream, through a session that pays for changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
+
+import numpy as np
+
+from targetcharge.accounting.targets import NotPrior
+from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.mechanisms import Algorithm, Series
+from targetcharge.mechanisms.algorithm import together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from targetcharge.mechanisms.series import Drawn
+    from targetcharge.randomness import Entropy
+    from targetcharge.sessions import Session
+    from targetcharge.streaming.consensus import Consensus
+
+    Rows = Callable[[int, int], NDArray[np.float64]]
+    """The estimates of all copies from one moment up to another, a row for each; asked for in order, once each."""
+
+    Aggregate = Callable[[Any], Algorithm]
+    """From the published value to a private algorithm of the copies' estimates, an array."""
+
+_CELLS: Final = 2**18
+"""Estimates that are held together at most."""
+
+_LEAST_PACE: Final = 16
+_MOST_PACE: Final = 4_096
+
+
+class Publisher(Protocol):
+    """What a stream publishes through."""
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - of an aggregation, whatever it publishes
+        """Return what was published last."""
+        ...
+
+    def publish(self, count: int, rows: Rows) -> NDArray[Any]:
+        """Return the value at each of some moments: fewer, if the budget ends on the way.
+
+        Raises:
+            BudgetSpent: if not even the first is covered.
+        """
+        ...
+
+
+@final
+class ByConsensus:
+    """Publishes by consensus: thousands of moments together."""
+
+    def __init__(self, session: Session, consensus: Consensus, place: int) -> None:
+        """Start at a place of the grid."""
+        self._session = session
+        self._consensus = consensus
+        self._place = place
+
+    @property
+    def value(self) -> float:
+        """Return what was published last."""
+        return self._consensus.grid.values[self._place]
+
+    def publish(self, count: int, rows: Rows) -> NDArray[np.float64]:
+        """Return the value at each moment."""
+        values = self._consensus.grid.values
+        series = Series(
+            together("robust stream", self._consensus.epsilon, NotPrior(prior=None)),
+            outcomes=values,
+            count=count,
+            draw=_Path(self._consensus, self._place, rows).draw,
+            text="NotPrior(what was published last)",
+        )
+        parts: list[NDArray[np.intp]] = []
+        try:
+            for sheet in self._session.ask_series(series):
+                parts.append(sheet.indices)
+                self._place = int(parts[-1][-1])
+        except BudgetSpent:
+            if not parts:
+                raise
+        found: NDArray[np.float64] = np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])]
+        return found
+
+
+@final
+class _Path:
+    """Places of the grid as they are drawn, ahead of what is published. As secret as the copies."""
+
+    def __init__(self, consensus: Consensus, place: int, rows: Rows) -> None:
+        self._consensus = consensus
+        self._place = place
+        self._rows = rows
+        self._pace = _LEAST_PACE
+
+    def draw(self, _: object, entropy: Entropy, first: int, last: int) -> Drawn:
+        """Return the place at each moment, and where it is another one than before."""
+        some = max(1, _CELLS // self._consensus.copies)
+        parts = [np.array([self._place])]
+        for start in range(first, last, some):
+            parts += self._along(self._rows(start, min(start + some, last)), entropy)
+        places = np.concatenate(parts)
+        return places[1:], places[1:] != places[:-1]
+
+    def _along(self, rows: NDArray[np.float64], entropy: Entropy) -> list[NDArray[np.intp]]:
+        """Return the places for some rows. What is drawn after a move is drawn again, from where it went."""
+        parts, done = [], 0
+        while done < len(rows):
+            drawn = self._consensus.draw(rows[done : done + self._pace], self._place, entropy)
+            moves = np.flatnonzero(drawn != self._place)
+            if len(moves):
+                drawn = drawn[: moves[0] + 1]
+                self._place = int(drawn[-1])
+            self._pace = _LEAST_PACE if len(moves) else min(2 * self._pace, _MOST_PACE)
+            parts.append(drawn)
+            done += len(drawn)
+        return parts
+
+    def __repr__(self) -> str:
+        """Return nothing of it."""
+        return "<path of a stream>"
+
+
+@final
+class ByAggregation:
+    """Publishes by any private algorithm of the copies' estimates, one moment after another."""
+
+    def __init__(self, session: Session, aggregate: Aggregate, value: object) -> None:
+        """Start with a public value."""
+        self._session = session
+        self._aggregate = aggregate
+        self._value = value
+
+    @property
+    def value(self) -> object:
+        """Return what was published last."""
+        return self._value
+
+    def publish(self, count: int, rows: Rows) -> NDArray[Any]:
+        """Return the value at each moment."""
+        found = np.empty(count, dtype=np.object_)
+        for moment in range(count):
+            try:
+                self._value = self._session.ask_prior(self._algorithm(moment, rows), self._value).outcome
+            except BudgetSpent:
+                if not moment:
+                    raise
+                return found[:moment]
+            found[moment] = self._value
+        return found
+
+    def _algorithm(self, moment: int, rows: Rows) -> Algorithm:
+        algorithm = self._aggregate(self._value)
+        if not isinstance(algorithm, Algorithm):
+            raise InvalidParameter("aggregate", self._aggregate, "a function that returns an algorithm")
+
+        def run(_: object, entropy: Entropy) -> object:
+            return algorithm.run(rows(moment, moment + 1)[0], entropy)
+
+        return replace(algorithm, run=run, oracle=None)

@@ -1,0 +1,223 @@
+"""Robust streams: estimates that stay right on a stream which is chosen by who sees them.
+
+A sketch is right on a stream that does not depend on its randomness. Who sees its estimates and chooses what comes
+next can learn that randomness, and make it wrong. A robust stream keeps many independent copies and publishes one
+value by a private choice among them. Differential privacy protects the randomness of each copy here, *not* the
+elements of the stream. While the copies agree with the value it stays, for free; a change costs.
+
+>>> import targetcharge as tc
+>>> stream = tc.streaming.RobustStream(tc.streaming.DistinctValues(), copies=300, budget=tc.Budget(4.0, 1e-6))
+>>> values = stream.follow(range(10))
+>>> float(values[-1]) == stream.value, stream.changes <= stream.plan.changes
+(True, True)
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NoReturn, final
+
+import numpy as np
+
+from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.randomness import SystemEntropy
+from targetcharge.sessions import Session
+from targetcharge.streaming import planning
+from targetcharge.streaming.consensus import INERTIA, Consensus
+from targetcharge.streaming.copies import Kind
+from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.independence import seeded
+from targetcharge.streaming.publishing import ByAggregation, ByConsensus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from targetcharge.accounting.budget import Budget
+    from targetcharge.sessions.reading import Reading
+    from targetcharge.streaming.copies import Copies, Items, Weights
+    from targetcharge.streaming.independence import Make
+    from targetcharge.streaming.publishing import Aggregate, Publisher
+
+_ENTRIES = 1_000
+"""What the ledger in memory remembers of the past."""
+
+
+@final
+class RobustStream:
+    """One stream, its copies, and the value that is published. Calls from several threads take turns."""
+
+    def __init__(
+        self,
+        sketch: Kind | Make,
+        copies: int,
+        budget: Budget,
+        *,
+        query_epsilon: float | None = None,
+        estimates: int = planning.ESTIMATES,
+        tolerance: float = planning.TOLERANCE,
+        inertia: float = INERTIA,
+        smallest: float = planning.SMALLEST,
+        largest: float = planning.LARGEST,
+        start: Any = 0.0,  # noqa: ANN401 - with an aggregation, whatever that publishes
+        aggregate: Aggregate | None = None,
+    ) -> None:
+        """Draw the copies' randomness from the operating system; the stream is empty.
+
+        Args:
+            sketch: `SecondMoment()`, `DistinctValues()`, one of `tc.streaming.apache`, or a function that makes of
+                an integer seed an object with `update(item)` and `estimate()`.
+            copies: how many.
+            budget: for the randomness of each copy; what is published of it in all has this (ε, δ).
+            query_epsilon: of one estimate; left out for one that makes false moves rare (see `plan`).
+            estimates: how many will be asked for in all, about; for that.
+            tolerance: how far from the published value the estimates may be, as a share of it.
+            inertia: the bonus for staying, as a share of the copies, below 1.
+            smallest: the smallest value that is published, but for 0.
+            largest: the largest value that is published.
+            start: the value to begin with.
+            aggregate: another way to choose: from the published value to an algorithm of the copies' estimates (an
+                array) that is ε-DP where one of them is replaced. Any outcome but the published one costs.
+        """
+        grid = Grid.of(smallest, largest, tolerance)
+        settings = {"tolerance": tolerance, "inertia": inertia, "smallest": smallest, "largest": largest}
+        self.plan = planning.plan(budget, copies, query_epsilon, estimates=estimates, **settings)
+        self._lock = RLock()
+        self._whole = True
+        self._copies = _copies(sketch, self.plan.copies)
+        self._session = Session(
+            None, budget, self.plan.query_epsilon, transcript=_ENTRIES, unit="the randomness of one copy"
+        )
+        consensus = Consensus(grid, self.plan.copies, self.plan.query_epsilon, inertia)
+        self._publisher: Publisher = (
+            ByConsensus(self._session, consensus, grid.place("start", start))
+            if aggregate is None
+            else ByAggregation(self._session, _function(aggregate), start)
+        )
+
+    def update(self, item: object, weight: float | None = None) -> None:
+        """Take in one element of the stream; publish nothing."""
+        self.update_many([item], None if weight is None else [weight])
+
+    def update_many(self, items: Iterable[Any], weights: ArrayLike | None = None) -> None:
+        """Take in elements of the stream, in order; publish nothing.
+
+        Raises:
+            InvalidParameter: naming an item or weight that cannot be one; none was taken in.
+        """
+        with self._lock:
+            checked, heavy = self._checked(items, weights)
+            self._whole = False
+            self._copies.update(checked, heavy)
+            self._whole = True
+
+    def estimate(self) -> Any:  # noqa: ANN401 - a number, unless an aggregation publishes something else
+        """Publish the value for the stream as it is; pay if it is another one.
+
+        Raises:
+            BudgetSpent: if a change is not covered.
+        """
+        with self._lock:
+            self._check_whole()
+            return self._publisher.publish(1, lambda *_: self._copies.estimates()[None, :])[0]
+
+    def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> NDArray[Any]:
+        """Take in elements in order and publish the value after each; pay for each change.
+
+        When the budget ends on the way, values are returned as far as it went.
+
+        Args:
+            items: elements of the stream.
+            weights: how much of each, for sketches that weigh.
+
+        Raises:
+            BudgetSpent: if not even the first value is covered.
+            InvalidParameter: naming an item or weight that cannot be one; none was taken in.
+        """
+        with self._lock:
+            checked, heavy = self._checked(items, weights)
+
+            def rows(first: int, last: int) -> NDArray[np.float64]:
+                self._whole = False
+                found = self._copies.follow(checked[first:last], None if heavy is None else heavy[first:last])
+                self._whole = True
+                return found
+
+            return self._publisher.publish(len(checked), rows)
+
+    def _checked(self, items: Iterable[Any], weights: ArrayLike | None) -> tuple[Items, Weights]:
+        self._check_whole()
+        if isinstance(items, str | bytes):
+            raise InvalidParameter("items", items, "a sequence of items; one text is one item, for `update`")
+        listed: Items = items if isinstance(items, np.ndarray) else list(items)
+        if isinstance(listed, np.ndarray) and listed.ndim != 1:
+            raise InvalidParameter("items", f"an array of shape {listed.shape}", "one-dimensional")
+        heavy = None if weights is None else _weights(weights, len(listed))
+        return self._copies.check(listed, heavy), heavy
+
+    def _check_whole(self) -> None:
+        if not self._whole:
+            msg = (
+                "an update of this stream was interrupted, and its copies are no longer alike: make another stream"
+            )
+            raise NotAllowed(msg)
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - as `estimate`
+        """Return what was published last; free."""
+        return self._publisher.value
+
+    @property
+    def changes(self) -> int:
+        """Return how many changes were paid for."""
+        return self._session.meter.hits
+
+    @property
+    def meter(self) -> Reading:
+        """Return the meter, to look at."""
+        return self._session.meter
+
+    def share_of_wrong_copies(self, failure: float) -> float:
+        """Return how large a share of the copies is expected to be ever wrong, at most.
+
+        Args:
+            failure: the probability that one copy is ever wrong, on a stream that does not depend on it.
+        """
+        return planning.share_of_wrong_copies(self.meter.guarantee, failure)
+
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        return f"<robust stream of {self.plan.copies} copies, {self.changes} changes>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: two streams would show more of one randomness than a budget covers."""
+        msg = "a stream cannot be pickled or copied: make another one, with copies of its own"
+        raise NotAllowed(msg)
+
+
+def _copies(sketch: Kind | Make, count: int) -> Copies:
+    return (
+        sketch.copies(count, SystemEntropy())
+        if isinstance(sketch, Kind)
+        else seeded(sketch, count, SystemEntropy())
+    )
+
+
+def _function(aggregate: Aggregate) -> Aggregate:
+    if not callable(aggregate):
+        raise InvalidParameter(
+            "aggregate", aggregate, "a function of the published value that returns an algorithm"
+        )
+    return aggregate
+
+
+def _weights(weights: ArrayLike, count: int) -> NDArray[np.float64]:
+    expected = f"finite numbers, one for each of the {count} items"
+    try:
+        heavy = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("weights", weights, expected) from None
+    if heavy.shape != (count,) or not np.isfinite(heavy).all():
+        raise InvalidParameter("weights", weights, expected)
+    return heavy
