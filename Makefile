@@ -36,7 +36,7 @@ docs: .venv/dev ## Build the documentation into site/
 
 lock: .venv/dev ## Renew the lock files (needs uv on the path)
 	uv pip compile pyproject.toml $(EXTRAS) --group demo --universal --generate-hashes --no-header -q -o requirements/demo.txt
-	uv pip compile pyproject.toml $(EXTRAS) --extra learning --group dev --universal --generate-hashes --no-header -q -o requirements/dev.txt
+	uv pip compile pyproject.toml $(EXTRAS) --extra learning --extra sketches --group dev --universal --generate-hashes --no-header -q -o requirements/dev.txt
 	uv pip compile --group peers --universal --generate-hashes --no-header -q -o requirements/peers.txt
 
 clean: ## Remove everything that was made

@@ -8,9 +8,18 @@ questions of a table that grows.
 289
 """
 
+from targetcharge.streaming import apache
 from targetcharge.streaming.distinct_values import DistinctValues
 from targetcharge.streaming.planning import StreamPlan, plan, share_of_wrong_copies
 from targetcharge.streaming.robust import RobustStream
 from targetcharge.streaming.second_moment import SecondMoment
 
-__all__ = ["DistinctValues", "RobustStream", "SecondMoment", "StreamPlan", "plan", "share_of_wrong_copies"]
+__all__ = [
+    "DistinctValues",
+    "RobustStream",
+    "SecondMoment",
+    "StreamPlan",
+    "apache",
+    "plan",
+    "share_of_wrong_copies",
+]
