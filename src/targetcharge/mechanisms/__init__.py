@@ -14,6 +14,7 @@ from targetcharge.mechanisms.boundary_wrapper import boundary
 from targetcharge.mechanisms.change import changed
 from targetcharge.mechanisms.count import noisy_count
 from targetcharge.mechanisms.declared import private
+from targetcharge.mechanisms.distinct_count import distinct_count
 from targetcharge.mechanisms.exponential_mechanism import exponential
 from targetcharge.mechanisms.noisy_maximum import noisy_max
 from targetcharge.mechanisms.opendp_measurement import from_opendp
@@ -35,6 +36,7 @@ __all__ = [
     "between_thresholds",
     "boundary",
     "changed",
+    "distinct_count",
     "exponential",
     "from_opendp",
     "noisy_count",
