@@ -32,6 +32,7 @@ from targetcharge.mechanisms import agreement, boundary, from_opendp, private, t
 from targetcharge.outcomes import BOUNDARY, UNCHANGED, Side
 from targetcharge.queries.ranges import days, hours
 from targetcharge.sessions import Release, Session
+from targetcharge.streaming import Monitor
 from targetcharge.tables import ROW, Answers, Table, questions
 from targetcharge.tables import open_table as open  # noqa: A004 - tc.open is what a reader expects
 
@@ -53,6 +54,7 @@ __all__ = [
     "Everything",
     "InvalidParameter",
     "LedgerError",
+    "Monitor",
     "NotAllowed",
     "NotPrior",
     "Plan",

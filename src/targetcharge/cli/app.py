@@ -13,6 +13,7 @@ from targetcharge import __version__
 from targetcharge.cli import audit, ledger, plan, self_audit
 from targetcharge.cli.exits import exit_code
 from targetcharge.cli.mistakes import spelled
+from targetcharge.cli.monitor import command as monitor
 from targetcharge.cli.report import command as report
 from targetcharge.cli.tables import ask, describe, meter, top, watch
 from targetcharge.errors import TargetChargeError
@@ -28,6 +29,7 @@ app.command("describe")(describe.command)
 app.command("ask")(ask.command)
 app.command("watch")(watch.command)
 app.command("top")(top.command)
+app.command("monitor")(monitor.command)
 app.command("meter")(meter.command)
 app.command("report")(report.command)
 app.command("audit")(audit.command)

@@ -29,6 +29,9 @@ EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
 AUDIT_FAILED: Final = 6
 """No error: the audit ran, and the claim it was about is false."""
 
+FIRED: Final = 8
+"""No error: a monitor looked, and something fired."""
+
 INTERRUPTED: Final = 130
 """No error: Ctrl-C. What was published before it is printed, and paid for."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, final, overload
 from targetcharge import checks
 from targetcharge.errors import NotAllowed
 from targetcharge.ledger import Sheet
+from targetcharge.ledger.entries import answers_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +53,14 @@ class Transcript:
         """Return the last few answers, oldest first."""
         none = count == 0 and not isinstance(count, bool)
         return [] if none else list(self._ledger.answers(checks.hits(count, "count")))
+
+    def since(self, number: int) -> tuple[int, list[Answer]]:
+        """Return the answers that were written after an entry, and the number of the last entry; 0 is the start.
+
+        Misses of this session that wait to be written are not among them yet.
+        """
+        last, entries = self._ledger.since(number)
+        return last, [answer for entry in entries for answer in answers_in(entry)]
 
     def sheets(self) -> Iterator[Sheet]:
         """Iterate over the sheets: answers of a series, thousands in one piece."""

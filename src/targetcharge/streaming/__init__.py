@@ -10,13 +10,18 @@ questions of a table that grows.
 
 from targetcharge.streaming import apache
 from targetcharge.streaming.distinct_values import DistinctValues
+from targetcharge.streaming.monitoring import Alert, Look, Monitor, Rule
 from targetcharge.streaming.planning import StreamPlan, plan, share_of_wrong_copies
 from targetcharge.streaming.robust import RobustStream
 from targetcharge.streaming.second_moment import SecondMoment
 
 __all__ = [
+    "Alert",
     "DistinctValues",
+    "Look",
+    "Monitor",
     "RobustStream",
+    "Rule",
     "SecondMoment",
     "StreamPlan",
     "apache",

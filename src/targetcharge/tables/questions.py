@@ -12,7 +12,7 @@ Above(what=Units(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from targetcharge.errors import InvalidParameter
@@ -66,6 +66,7 @@ class Above:
     threshold: float
     prior: object = None
     tolerance: float = 0
+    label: str = field(default="", repr=False)
 
 
 @final
@@ -76,6 +77,7 @@ class Value:
     what: What
     prior: object = None
     tolerance: float = 0
+    label: str = field(default="", repr=False)
 
 
 @final
@@ -156,14 +158,14 @@ def distinct(column: str, where: str | None = None, *, per_unit: int = 1) -> Dis
     return Distinct(column, where, per_unit)
 
 
-def above(what: Asked, threshold: float, prior: object = None, tolerance: float = 0) -> Above:
-    """Return the question of `Table.above`."""
-    return Above(what_of(what), threshold, prior, tolerance)
+def above(what: Asked, threshold: float, prior: object = None, tolerance: float = 0, *, label: str = "") -> Above:
+    """Return the question of `Table.above`; a label is public, and kept with its answer."""
+    return Above(what_of(what), threshold, prior, tolerance, label)
 
 
-def value(what: Asked = None, prior: object = None, tolerance: float = 0) -> Value:
-    """Return the question of `Table.count`."""
-    return Value(what_of(what), prior, tolerance)
+def value(what: Asked = None, prior: object = None, tolerance: float = 0, *, label: str = "") -> Value:
+    """Return the question of `Table.count`; a label is public, and kept with its answer."""
+    return Value(what_of(what), prior, tolerance, label)
 
 
 def between(what: Asked, low: float, high: float) -> Between:

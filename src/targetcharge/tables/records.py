@@ -21,6 +21,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, cast, final
 
+from targetcharge.errors import InvalidParameter
 from targetcharge.ledger.entries import canonical, from_plain, to_plain
 from targetcharge.queries.keys import Grain
 from targetcharge.queries.measures import Total
@@ -43,6 +44,7 @@ class Record:
         by: the columns of the keys, in a batch.
         grain: how much of a time is one key.
         keys: of a selection, all that were declared, as they are published; empty if nobody needs them.
+        label: what the caller wrote on the question.
     """
 
     what: What
@@ -50,6 +52,7 @@ class Record:
     by: tuple[str, ...] = ()
     grain: str | None = None
     keys: tuple[object, ...] = ()
+    label: str = ""
 
     @classmethod
     def of(
@@ -68,7 +71,10 @@ class Record:
             what = Sum(what.column, what.lower, what.upper, what.where, str(number.measure.grid))
         by = () if groups is None else tuple(column.name for column in groups.columns)
         grain = None if groups is None or groups.grain is None else groups.grain.value
-        return cls(what, _asked(question), by, grain, keys)
+        label = question.label if isinstance(question, Above | Value) else ""
+        if not isinstance(label, str):
+            raise InvalidParameter("label", label, "text")
+        return cls(what, _asked(question), by, grain, keys, label)
 
     @property
     def band(self) -> tuple[float, float] | None:
@@ -100,6 +106,8 @@ class Record:
             body["grain"] = self.grain
         if self.keys:
             body["keys"] = [to_plain(key) for key in self.keys]
+        if self.label:
+            body["label"] = self.label
         return canonical(body)
 
     @classmethod
@@ -107,10 +115,11 @@ class Record:
         """Return the record that a text holds, or None if it holds none that this version reads."""
         try:
             body = json.loads(text)
-            (kind,) = set(body) - {"what", "by", "grain", "keys"}
+            (kind,) = set(body) - {"what", "by", "grain", "keys", "label"}
             grain = None if "grain" not in body else Grain(body["grain"]).value
             keys = tuple(from_plain(key) for key in body.get("keys", ()))
-            return cls(_what_of(body["what"]), (kind, body[kind]), tuple(body.get("by", ())), grain, keys)
+            by, label = tuple(body.get("by", ())), str(body.get("label", ""))
+            return cls(_what_of(body["what"]), (kind, body[kind]), by, grain, keys, label)
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
 

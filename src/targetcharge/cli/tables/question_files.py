@@ -23,7 +23,7 @@ from targetcharge.cli.tables.reading import csv_rows, text_of
 from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from targetcharge.tables.questions import Question
@@ -70,19 +70,28 @@ def read_items(path: Path) -> list[Item]:
 
 def _csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     names, rows = csv_rows(path)
-    _check_names(line(path, 1), names)
+    check_names(line(path, 1), names, _FIELDS)
     for row in rows:
         yield line(path, row.line), row.cells
 
 
-def _yaml(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def loaded(path: Path) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return what a YAML file holds.
+
+    Raises:
+        Mistake: naming the line where it is no YAML.
+    """
     try:
-        found = yaml.safe_load(text_of(path))
+        return yaml.safe_load(text_of(path))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = str(path) if mark is None else line(path, mark.line + 1)
         problem = getattr(error, "problem", None) or "see there"
         raise Mistake(where, f"this is not YAML ({problem})") from None
+
+
+def _yaml(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    found = loaded(path)
     if isinstance(found, dict) and list(found) == ["questions"]:
         found = found["questions"]
     if not isinstance(found, list):
@@ -91,19 +100,24 @@ def _yaml(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         place = f"{path}, item {number}"
         if not isinstance(fields, dict):
             raise Mistake(place, "it must have fields, such as where: age > 65")
-        _check_names(place, fields)
+        check_names(place, fields, _FIELDS)
         yield place, {name: value for name, value in fields.items() if value is not None}
 
 
-def _check_names(place: str, names: Any) -> None:  # noqa: ANN401 - whatever YAML holds
+def check_names(place: str, names: Iterable[object], known: Sequence[str]) -> None:
+    """Refuse fields that there are not.
+
+    Raises:
+        Mistake: naming the first of them.
+    """
     for name in names:
-        if name not in _FIELDS:
-            raise Mistake(place, f"there is no field {name!r}; there are {', '.join(_FIELDS)}")
+        if name not in known:
+            raise Mistake(place, f"there is no field {name!r}; there are {', '.join(known)}")
 
 
 def _item(place: str, fields: Mapping[str, Any]) -> Item:
     try:
-        given = _joined({name: _value(name, value) for name, value in fields.items()})
+        given = _joined({name: value_of(name, value) for name, value in fields.items()})
         name = given.pop("name", "")
         return Item(question_of(given), name, place)
     except InvalidParameter as error:
@@ -121,7 +135,12 @@ def _joined(given: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "between": (given["low"], given["high"])}
 
 
-def _value(name: str, value: object) -> Any:  # noqa: ANN401 - of each field its own kind
+def value_of(name: str, value: object) -> Any:  # noqa: ANN401 - of each field its own kind
+    """Return the value of a field of a question.
+
+    Raises:
+        InvalidParameter: if it is not of the field's kind.
+    """
     if name in _TEXTS:
         if not isinstance(value, str):
             raise InvalidParameter(name, value, "text; write it in quotes")

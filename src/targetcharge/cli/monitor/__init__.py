@@ -1,0 +1,1 @@
+"""`tct monitor`: rules from a file, looked at from cron."""

@@ -1,0 +1,183 @@
+"""`tct monitor`: look at every day since the last one, and tell what fired."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, final
+
+import typer
+
+import targetcharge as tc
+from targetcharge.cli.exits import FIRED, INTERRUPTED
+from targetcharge.cli.mistakes import Mistake
+from targetcharge.cli.monitor.delivery import delivery
+from targetcharge.cli.monitor.files import read_file
+from targetcharge.cli.tables.opening import Opening, opened
+from targetcharge.cli.tables.showing import note
+from targetcharge.cli.tables.stopping import stoppable
+from targetcharge.ledger.sqlite import inspect
+from targetcharge.queries.instants import iso_date
+from targetcharge.streaming.monitoring import Monitor
+from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from targetcharge.cli.monitor.delivery import Delivery
+    from targetcharge.cli.monitor.files import MonitorFile
+    from targetcharge.cli.tables.stopping import Stop
+
+_DAY: Final = dt.timedelta(days=1)
+
+
+def command(
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS.yaml", help="Table, budget and rules.")],
+    *,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="The last day to look at; yesterday if left out.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Of the first run: the first day; the last one if left out."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: tell what would be asked.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on the error stream but errors.")] = False,
+) -> None:
+    """Ask the rules of a file about every day since the last run; pay only for what crosses or moves.
+
+    Example: tct monitor flights.yaml --since 2013-01-01
+
+    Alerts are JSON lines on the standard output. Exit codes: 0 nothing fired, 8 something fired, 2 mistake,
+    3 refused or budget spent (also if something fired), 4 ledger, 5 computation failed, 7 table cannot be read,
+    130 Ctrl-C.
+    """
+    file, (first, last) = read_file(questions), (_date("--since", since), _date("--until", until))
+    last = dt.date.today() - _DAY if last is None else last  # of whoever runs it
+    tell = _nothing if quiet else note
+    opening = Opening.of(file.source, file.options)
+    if dry_run:
+        with opening.open(trial=opening.first) as table:
+            _show(table, _monitor(table, file), file, first, last)
+        return
+    with delivery(Path(opening.ledger), file.name, file.alerts) as way, stoppable() as stop:
+        if opening.first:
+            tell(f"making the ledger {opening.ledger}")
+        with opened(opening, lambda table: _monitor(table, file)) as (table, monitor):
+            way.resume(inspect(Path(opening.ledger)).state.fields["ledger"])
+            run = _Run(monitor, way, tell)
+            run.catch_up(_days(monitor, file, first, last), stop)
+            tell(run.summary(table))
+    run.end(stop)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _nothing(_: str) -> None:
+    """Say nothing."""
+
+
+@final
+class _Run:
+    """One run: looks at days until all are looked at, the budget is spent, or somebody wants to stop."""
+
+    def __init__(self, monitor: Monitor, way: Delivery, tell: Callable[[str], None]) -> None:
+        self._monitor = monitor
+        self._way = way
+        self._tell = tell
+        self._looked = 0
+        self._fired = 0
+        self._stopped = ""
+
+    def catch_up(self, days: Sequence[dt.date], stop: Stop) -> None:
+        """Look at days in their order; first tell what an earlier run published and did not tell."""
+        self._deliver()
+        try:
+            for day in days:
+                self._look(day)
+                if self._stopped or stop.wanted:
+                    return
+        except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
+            if not stop.hurried:
+                raise
+
+    def _look(self, day: dt.date) -> None:
+        look = self._monitor.look(day)
+        self._looked += 1
+        self._deliver()
+        if look.stopped:
+            left = ", ".join(rule if key is None else f"{rule} {key}" for rule, key in look.unanswered)
+            self._tell(f"{day}: not answered: {left}")
+            self._stopped = look.stopped
+
+    def _deliver(self) -> None:
+        alerts = self._monitor.alerts(self._way.told)
+        self._way.tell(alerts)
+        self._fired += len(alerts)
+        for alert in alerts:
+            self._tell(str(alert))
+
+    def summary(self, table: tc.Table) -> str:
+        """Return how it went, in a sentence."""
+        left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+        days, alerts = _count(self._looked, "day"), _count(self._fired, "alert")
+        return f"{days} looked at, {alerts}{left}"
+
+    def end(self, stop: Stop) -> None:
+        """End with the code that says what happened; what needs somebody's hand comes first.
+
+        Raises:
+            Refused: if the budget is spent.
+            typer.Exit: if Ctrl-C ended it, or something fired.
+        """
+        if stop.wanted:
+            raise typer.Exit(INTERRUPTED)
+        if self._stopped:
+            raise tc.Refused(self._stopped)
+        if self._fired:
+            raise typer.Exit(FIRED)
+
+
+def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
+    """Return the monitor; a mistake in a rule names its place."""
+    day = day_column(table, file.day)
+    for place, rule in file.rules:
+        try:
+            list(subjects_of(table, [rule], day))
+        except tc.InvalidParameter as error:
+            raise Mistake(place, str(error)) from None
+        except tc.NotAllowed as error:
+            msg = f"{place}: {error}"
+            raise tc.NotAllowed(msg) from None
+    return Monitor(table, [rule for _, rule in file.rules], file.day, name=file.name)
+
+
+def _days(monitor: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> list[dt.date]:
+    """Return the days to look at: from the last one on, of which something may be unanswered."""
+    known = monitor.last
+    if known is not None and last < known:
+        expected = f"{known} or later: the monitor {file.name!r} has looked at that day already"
+        raise tc.InvalidParameter("--until", last.isoformat(), expected)
+    start = known or first or last
+    if last < start:
+        raise tc.InvalidParameter("--since", start.isoformat(), f"{last} or earlier, the last day to look at")
+    return [last] if file.day is None else tc.days(start, last).listed()
+
+
+def _show(table: tc.Table, monitor: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> None:
+    """Print what would be asked. What is asked later depends on what is published before."""
+    days = _days(monitor, file, first, last)
+    typer.echo(f"{_count(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:")
+    for question in monitor.due(days[0]):
+        typer.echo(f"\n{table.preview(question)}")
+
+
+def _date(option: str, text: str | None) -> dt.date | None:
+    if text is None:
+        return None
+    try:
+        return iso_date(text)
+    except ValueError:
+        raise tc.InvalidParameter(option, text, "a date such as 2024-01-31") from None

@@ -1,0 +1,189 @@
+"""Monitors: look at a table day by day, and hear of what crossed its threshold or moved.
+
+>>> import pandas as pd
+>>> import targetcharge as tc
+>>> from targetcharge.streaming.monitoring import Monitor, Rule
+>>> def visits(many):
+...     return pd.DataFrame({"patient": range(many)})
+>>> with tc.open(visits(500), "patient", tc.Budget(3.0, 1e-6), query_epsilon=0.1) as t:
+...     monitor = Monitor(t, [Rule("patients", threshold=1000)])
+...     looks = [monitor.look("2024-01-01"), monitor.look("2024-01-02", visits(5000)), monitor.look("2024-01-03")]
+...     [[str(alert.kind) for alert in look.alerts] for look in looks], t.meter.hits
+([[], ['rose'], []], 1)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.queries.instants import as_date
+from targetcharge.streaming.monitoring.alerts import Look
+from targetcharge.streaming.monitoring.labels import Label
+from targetcharge.streaming.monitoring.rules import Rule, check_name
+from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
+from targetcharge.tables import Table
+from targetcharge.tables.records import Record
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterable, Sequence
+
+    from targetcharge.ledger import Answer
+    from targetcharge.streaming.monitoring.alerts import Alert
+    from targetcharge.streaming.monitoring.courses import State
+    from targetcharge.streaming.monitoring.subjects import Name, Subject
+    from targetcharge.tables.questions import Above, Value
+
+
+@final
+class Monitor:
+    """The same rules, look after look, on a table that grows.
+
+    All that it knows comes from the transcript of the table's ledger. Another monitor with the same name and
+    rules, later or in another process, goes on where this one ended. Let only one look at a time: two that look at
+    the same day at the same moment both ask, and both pay.
+    """
+
+    def __init__(
+        self, table: Table, rules: Sequence[Rule], day: str | None = None, *, name: str = "monitor"
+    ) -> None:
+        """Check the rules against the table, and read the transcript. Nothing is asked.
+
+        Args:
+            table: that was opened by `tc.open`.
+            rules: what is asked at every look, the most important first.
+            day: a column of dates or times. Then a look is about the rows of its day; else about all rows.
+            name: tells it from other monitors on the same ledger.
+        """
+        if not isinstance(table, Table):
+            raise InvalidParameter("table", table, "a table, opened by tc.open")
+        check_name(name, "monitor")
+        if not isinstance(rules, list | tuple) or not rules or not all(isinstance(rule, Rule) for rule in rules):
+            raise InvalidParameter("rules", rules, "a list of rules")
+        names = [rule.name for rule in rules]
+        if again := next((each for place, each in enumerate(names) if each in names[:place]), None):
+            raise InvalidParameter("rules", again, "given once: every rule has a name of its own")
+        self.name = name
+        self._table = table
+        self._subjects = {each.name: each for each in subjects_of(table, rules, day_column(table, day))}
+        self._states = {key: subject.course.start for key, subject in self._subjects.items()}
+        self._alerts: list[Alert] = []
+        self._last: dt.date | None = None
+        self._appended: dt.date | None = None
+        self._read = 0
+        self._torn = True  # misses of this session may wait to be written: only the whole transcript has them
+        self._refresh()
+
+    def look(self, day: dt.date | str, rows: object = None) -> Look:
+        """Ask every rule once about a day; what is answered in the transcript already is not asked again.
+
+        The last day that was looked at may be looked at again, such as after a crash: that is free but for what
+        was not answered. When the budget is spent on the way, what was answered is returned, with what was not.
+
+        Args:
+            day: the day, or text such as '2024-01-31'; no earlier than any that was looked at.
+            rows: to append first, as `Table.append` takes them.
+
+        Raises:
+            InvalidParameter: if the day is before the last one, or the rows do not have the table's columns; then
+                nothing was added and nothing asked, and the look can be repeated.
+        """
+        self._refresh()
+        found = self._checked(day)
+        if rows is not None:
+            if self._appended == found:
+                raise InvalidParameter("rows", rows, f"left out: rows of {found} are appended already")
+            self._table.append(rows)
+            self._appended = found
+        return self._asked(found)
+
+    def due(self, day: dt.date | str) -> list[Above | Value]:
+        """Return the questions that a look at a day would ask; nothing is asked."""
+        self._refresh()
+        found = self._checked(day)
+        return [self._question(subject, found) for subject in self._open(found)]
+
+    def alerts(self, after: int = 0) -> list[Alert]:
+        """Return all alerts of these rules in the transcript with a later seq, oldest first."""
+        self._refresh()
+        return [alert for alert in self._alerts if alert.seq > after]
+
+    @property
+    def last(self) -> dt.date | None:
+        """Return the last day that a monitor of this name has looked at; None if there is none."""
+        self._refresh()
+        return self._last
+
+    def _checked(self, day: dt.date | str) -> dt.date:
+        found = as_date(day)
+        if found is None:
+            raise InvalidParameter("day", day, "a date, or text such as '2024-01-31'")
+        if self._last is not None and found < self._last:
+            expected = f"{self._last} or later: the monitor {self.name!r} has looked at that day already"
+            raise InvalidParameter("day", found.isoformat(), expected)
+        return found
+
+    def _open(self, day: dt.date) -> list[Subject]:
+        """Return what was not answered about a day."""
+        return [each for key, each in self._subjects.items() if self._states[key].day != day]
+
+    def _question(self, subject: Subject, day: dt.date) -> Above | Value:
+        label = subject.label(self.name, day).text()
+        return subject.course.question(self._states[subject.name], subject.about(day), label)
+
+    def _asked(self, day: dt.date) -> Look:
+        stopped, asked = "", [self._question(subject, day) for subject in self._open(day)]
+        if asked:
+            self._torn = True  # should it break on the way, some may have been answered
+            try:
+                answers = self._table.ask_many(asked)
+            except BudgetSpent as error:
+                stopped = str(error)
+            else:
+                self._take(answers)
+                stopped = answers.stopped
+            self._torn = False
+        alerts = {(alert.rule, alert.key): alert for alert in self._alerts if alert.day == day}
+        left = tuple(subject.told for subject in self._open(day))
+        told = [subject.told for subject in self._subjects.values()]
+        fired = tuple(alerts[each] for each in told if each in alerts)
+        return Look(
+            day, fired, tuple(each for each in told if each not in alerts and each not in left), left, stopped
+        )
+
+    def _refresh(self) -> None:
+        """Read what was written to the ledger since, here or elsewhere."""
+        self._read, answers = self._table.transcript.since(self._read)
+        self._take(answers)
+        if self._torn:
+            self._take(self._table.transcript)
+            self._torn = False
+
+    def _take(self, answers: Iterable[Answer]) -> None:
+        """Learn from answers; those that are known already say nothing new."""
+        for answer in answers:
+            if (label := _label_of(answer)) is None or label.monitor != self.name:
+                continue
+            if self._last is None or label.day > self._last:
+                self._last = label.day
+            self._learn((label.rule, label.version, label.key), answer, label)
+
+    def _learn(self, name: Name, answer: Answer, label: Label) -> None:
+        state: State | None = self._states.get(name)
+        if state is None or (state.day is not None and label.day <= state.day):
+            return
+        self._states[name], alert = self._subjects[name].course.next(state, answer, label)
+        if alert is not None:
+            self._alerts.append(alert)
+
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        return f"<monitor {self.name!r}, {len(self._subjects):,} numbers, last look {self._last}>"
+
+
+def _label_of(answer: Answer) -> Label | None:
+    if '"label":' not in answer.question:  # most have none, and reading them would take a while
+        return None
+    record = Record.read(answer.question)
+    return None if record is None else Label.read(record.label)

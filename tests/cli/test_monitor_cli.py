@@ -1,0 +1,321 @@
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+
+from cli.commands import CODE, run, start
+from targetcharge.cli.monitor import command
+
+FILE = """
+table: visits
+unit: person
+epsilon: 200
+delta: 1e-6
+query_epsilon: 1
+day: day
+alerts: alerts.jsonl
+rules:
+  - {name: ill, where: ill = TRUE, threshold: 500}
+  - {name: all, tolerance: 25%}
+"""
+COUNTS = {"2024-01-01": (800, 100), "2024-01-02": (900, 700), "2024-01-03": (1500, 700), "2024-01-04": (1500, 0)}
+FIRED = [
+    ("all", "2024-01-01", "first"),
+    ("ill", "2024-01-02", "rose"),
+    ("all", "2024-01-03", "moved"),
+    ("ill", "2024-01-04", "fell"),
+]
+
+
+def arrive(folder, day):
+    """Put the file of a day into the folder: so many visitors, of whom so many are ill."""
+    many, ill = COUNTS[day]
+    columns = {"person": range(many), "ill": [True] * ill + [False] * (many - ill)}
+    columns["day"] = [dt.date.fromisoformat(day)] * many
+    pd.DataFrame(columns).to_parquet(folder / "visits" / f"{day}.parquet", index=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits").mkdir()
+    arrive(tmp_path, "2024-01-01")
+    (tmp_path / "clinic.yaml").write_text(FILE)
+    return tmp_path
+
+
+@pytest.fixture
+def whole(folder):
+    for day in COUNTS:
+        arrive(folder, day)
+    return folder
+
+
+def told(text):
+    alerts = [json.loads(line) for line in text.splitlines()]
+    return [(alert["rule"], alert["day"], alert["kind"]) for alert in alerts]
+
+
+@pytest.mark.parametrize("charging", ["shared", "individual"])
+def test_a_run_a_day_while_files_arrive(folder, charging):
+    (folder / "clinic.yaml").write_text(FILE + f"charging: {charging}\n")
+    found = []
+    for day in COUNTS:
+        arrive(folder, day)
+        done = run("monitor", "clinic.yaml", "--until", day, "--quiet")
+        assert (done.code, done.err) == (8, "")
+        found += told(done.out)
+    assert found == FIRED
+    assert told((folder / "alerts.jsonl").read_text()) == FIRED
+    again = run("monitor", "clinic.yaml", "--until", "2024-01-04")
+    assert (again.code, again.out) == (0, "")
+    assert "1 day looked at, 0 alerts" in again.err
+    snapshots = [json.loads(line)["snapshot"] for line in (folder / "alerts.jsonl").read_text().splitlines()]
+    assert snapshots == [1, 2, 3, 4]
+    assert run("meter", "visits.ledger.db", "--json").json["hits"] == 4
+
+
+@pytest.mark.usefixtures("whole")
+def test_a_run_that_catches_up():
+    done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    assert (done.code, told(done.out)) == (8, FIRED)
+    assert "2024-01-02: ill rose to " in done.err
+    assert "4 days looked at, 4 alerts" in done.err
+
+
+@pytest.mark.usefixtures("whole")
+def test_the_first_run_looks_at_one_day_and_yesterday_is_the_last(monkeypatch):
+    class Clock(dt.date):
+        @classmethod
+        def today(cls):
+            return dt.date(2024, 1, 3)
+
+    monkeypatch.setattr(command.dt, "date", Clock)
+    assert told(run("monitor", "clinic.yaml").out) == [
+        ("ill", "2024-01-02", "rose"),
+        ("all", "2024-01-02", "first"),
+    ]
+
+
+@pytest.mark.parametrize("until", ["2024-01-02", "2023-12-31"])
+@pytest.mark.usefixtures("whole")
+def test_time_does_not_go_backwards(until):
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-03").code == 8
+    done = run("monitor", "clinic.yaml", "--until", until)
+    assert (done.code, done.out) == (2, "")
+    assert f"--until is '{until}'; it must be 2024-01-03 or later" in done.err
+
+
+def test_a_file_with_another_schema(folder):
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-01").code == 8
+    wrong = pd.DataFrame({"person": range(900), "ill": ["yes"] * 900, "day": [dt.date(2024, 1, 2)] * 900})
+    wrong.to_parquet(folder / "visits" / "2024-01-02.parquet", index=False)
+    done = run("monitor", "clinic.yaml", "--until", "2024-01-02")
+    assert (done.code, done.out) == (7, "")
+    assert "do not have the same columns" in done.err
+    arrive(folder, "2024-01-02")
+    assert told(run("monitor", "clinic.yaml", "--until", "2024-01-02").out) == [FIRED[1]]
+
+
+def test_nothing_is_asked_in_a_dry_run(whole):
+    for _ in range(2):
+        done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04", "--dry-run")
+        assert done.code == 0
+        assert "4 days to look at, from 2024-01-01 to 2024-01-04" in done.out
+        assert "count(ill = TRUE AND day = '2024-01-01') >= 500" in done.out
+    assert sorted(path.name for path in whole.iterdir()) == ["clinic.yaml", "visits"]
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-02").code == 8
+    asked = run("monitor", "clinic.yaml", "--until", "2024-01-03", "--dry-run").out
+    assert "2 days to look at, from 2024-01-02 to 2024-01-03" in asked
+
+
+def test_a_budget_that_is_spent(whole):
+    (whole / "clinic.yaml").write_text(FILE.replace("epsilon: 200", "epsilon: 45", 1))
+    done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    assert done.code == 3  # although something fired
+    assert told(done.out) == FIRED[:1]
+    assert "2024-01-02: not answered: ill, all" in done.err
+    assert "the budget (45, 1e-06) does not cover it" in done.err
+    again = run("monitor", "clinic.yaml", "--until", "2024-01-04")
+    assert (again.code, again.out) == (3, "")
+
+
+KILLED = """
+import os, signal
+from targetcharge.cli.monitor.delivery import Delivery
+tell = Delivery.tell
+def killed(self, alerts):
+    if alerts:
+        {}
+        os.kill(os.getpid(), signal.SIGKILL)
+Delivery.tell = killed
+"""
+
+
+@pytest.mark.parametrize("when", ["pass", "tell(self, alerts)"])
+def test_an_alert_is_told_after_kill_9(whole, when):
+    """Killed after the answer is durable: before the alert is told, or after."""
+    words = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-01")
+    line = [sys.executable, "-c", KILLED.format(when) + CODE, *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)  # noqa: S603 - our own code
+    assert done.returncode == -signal.SIGKILL
+    expected = FIRED[:1] if when == "pass" else []
+    if when != "pass":
+        assert told(done.stdout) == FIRED[:1]
+    again = run("monitor", "clinic.yaml", "--until", "2024-01-01")
+    assert told(again.out) == expected
+    assert again.code == (8 if expected else 0)
+    assert told((whole / "alerts.jsonl").read_text()) == FIRED[:1]
+
+
+def test_a_torn_line_and_a_torn_note_are_mended(whole):
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-02").code == 8
+    alerts, note = whole / "alerts.jsonl", whole / "visits.ledger.db-monitor"
+    first, second = alerts.read_text().splitlines(keepends=True)
+    alerts.write_text(first + second[:20])
+    note.write_text(note.read_text()[:-3])
+    again = run("monitor", "clinic.yaml", "--until", "2024-01-02")
+    assert (again.code, again.out) == (8, first + second)  # told again, with the same seq
+    assert alerts.read_text() == first + first + second
+
+
+def test_alerts_file_that_was_moved_away_is_started_anew(whole):
+    assert run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-03").code == 8
+    (whole / "alerts.jsonl").rename(whole / "alerts.1")
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-04").code == 8
+    assert told((whole / "alerts.jsonl").read_text()) == FIRED[3:]
+
+
+def test_a_ledger_that_was_started_anew_tells_its_alerts_from_the_first(whole):
+    words = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    assert told(run(*words).out) == FIRED
+    for path in whole.glob("visits.ledger.db*"):
+        if not path.name.endswith("-monitor"):
+            path.unlink()
+    assert told(run(*words).out) == FIRED
+
+
+@pytest.mark.usefixtures("whole")
+def test_two_runs_at_the_same_time_ask_once():
+    words = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda each: (each.communicate()[0], each.returncode), [start(*words) for _ in "ab"]))
+    assert sorted(code for _, code in done) == [0, 8]
+    assert told("".join(out for out, _ in done)) == FIRED
+    verified = run("ledger", "show", "visits.ledger.db", "--json", "--last", "100")
+    assert verified.out.count('"algorithm"') == 8
+
+
+def test_monitors_of_two_files_share_a_ledger(whole):
+    (whole / "other.yaml").write_text(FILE.replace("alerts.jsonl", "other.jsonl"))
+    for name in ("clinic", "other"):
+        assert told(run("monitor", f"{name}.yaml", "--until", "2024-01-04").out) == [
+            ("all", "2024-01-04", "first")
+        ]
+
+
+@pytest.mark.usefixtures("whole")
+def test_ctrl_c_ends_after_a_day(monkeypatch):
+    look = command.Monitor.look
+
+    def pressed(self, day):
+        os.kill(os.getpid(), signal.SIGINT)
+        return look(self, day)
+
+    monkeypatch.setattr(command.Monitor, "look", pressed)
+    done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    assert (done.code, told(done.out)) == (130, FIRED[:1])
+
+
+def test_every_field(whole):
+    (whole / "clinic.yaml").write_text(
+        """
+name: clinic 7
+table: visits
+rows: true
+epsilon: 200
+delta: 1.0e-6
+query_epsilon: 1
+meter: renyi
+ledger: kept/clinic.db
+memory: 1GB
+day: day
+rules:
+  - {name: a, where: ill = TRUE, threshold: 500, margin: 100, prior: 100, tolerance: 300}
+  - {name: b, sum: person, lower: 0, upper: 10, grid: 1, tolerance: 1e3}
+  - {name: c, distinct: person, per_unit: 1, threshold: 700, so_far: true}
+  - {name: d, threshold: 500, by: ill, keys: [true, false], anew: true}
+  - {name: e, threshold: 500, by: [ill, day], keys: [[true, 2024-01-02]], anew: true}
+"""
+    )
+    (whole / "kept").mkdir()
+    done = run("monitor", "clinic.yaml", "--until", "2024-01-02")
+    alerts = [json.loads(line) for line in done.out.splitlines()]
+    assert [(alert["rule"], alert["key"]) for alert in alerts] == [
+        ("a", None),
+        ("b", None),
+        ("c", None),
+        ("d", True),
+        ("e", [True, "2024-01-02"]),
+    ]
+    assert {alert["monitor"] for alert in alerts} == {"clinic 7"}
+    assert (whole / "kept" / "clinic.db-monitor").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("table: visits\n", "", "clinic.yaml: there is no table"),
+        ("unit: person\n", "", "clinic.yaml: there is no unit (or rows: true)"),
+        ("epsilon: 200\n", "", "clinic.yaml: there is no epsilon"),
+        ("day: day", "days: day", "clinic.yaml: there is no field 'days'; there are table,"),
+        ("epsilon: 200", "epsilon: much", "clinic.yaml: epsilon is 'much'; it must be a number"),
+        ("epsilon: 200", "epsilon: true", "clinic.yaml: epsilon is True; it must be a number"),
+        ("day: day", "day: 3", "clinic.yaml: day is 3; it must be text"),
+        ("day: day", "charging: both", "clinic.yaml: charging is 'both'; it must be one of shared, individual"),
+        ("day: day", "types: [a]", "clinic.yaml: types is <list>; it must be columns with their kinds"),
+        ("day: day", "rows: true", "clinic.yaml: rows is True; it must be left out"),
+        ("day: day", "day: [", "this is not YAML"),
+        ("alerts.jsonl", "nowhere/alerts.jsonl", "nowhere/alerts.jsonl: it cannot be written"),
+        ("day: day", "day: ill", "day is 'ill'; it must be a column of dates or times"),
+        ("threshold: 500", "limit: 500", "clinic.yaml, item 1: there is no field 'limit'; there are name,"),
+        ("threshold: 500", "threshold: x", "clinic.yaml, item 1: threshold is 'x'; it must be a number"),
+        ("threshold: 500", "threshold: .nan", "clinic.yaml, item 1: threshold is nan"),
+        ("threshold: 500", "anew: 1", "clinic.yaml, item 1: anew is 1; it must be true or false"),
+        ("threshold: 500", "lower: 1", "clinic.yaml, item 1: lower is 1; it must be given with sum"),
+        ("tolerance: 25%", "tolerance: '%'", "clinic.yaml, item 2: tolerance is '%'"),
+        ("tolerance: 25%", "", "clinic.yaml, item 2: threshold is None; it must be given, or a tolerance"),
+        ("name: all", "name: ill", "clinic.yaml, item 2: its name 'ill' is that of clinic.yaml, item 1 too"),
+        ("name: all, ", "", "clinic.yaml, item 2: name is None; it must be given: alerts carry it"),
+        ("name: all", "where: ages > 3, name: all", "clinic.yaml, item 2: "),
+        ("name: all", "by: ill, keys: [3], name: all", "clinic.yaml, item 2: keys[0] is 3"),
+    ],
+)
+def test_mistakes_name_their_place(folder, old, new, problem):
+    assert old in FILE
+    (folder / "clinic.yaml").write_text(FILE.replace(old, new, 1))
+    done = run("monitor", "clinic.yaml", "--until", "2024-01-01")
+    assert (done.code, done.out) == (2, "")
+    assert problem in " ".join(done.err.split())
+    assert not (folder / "visits.ledger.db").exists()
+
+
+@pytest.mark.parametrize("text", ["", "- a", "rules: []\ntable: visits\nunit: a\nepsilon: 1\ndelta: 1e-6"])
+def test_files_that_are_none(folder, text):
+    (folder / "clinic.yaml").write_text(text)
+    assert run("monitor", "clinic.yaml").code == 2
+    assert run("monitor", "missing.yaml").code == 2
+
+
+@pytest.mark.parametrize("options", [("--until", "soon"), ("--since", "2024-01-05", "--until", "2024-01-01")])
+@pytest.mark.usefixtures("folder")
+def test_days_that_are_none(options):
+    done = run("monitor", "clinic.yaml", *options)
+    assert done.code == 2
+    assert options[0] in done.err
