@@ -179,7 +179,7 @@ def test_the_last_day_again_is_free_and_the_same():
 
 
 def _rules(monitor):
-    return [subject.course.rule for subject in monitor._subjects.values()]
+    return [subject.course.rule for subject in monitor._subjects]
 
 
 @pytest.mark.parametrize("after", range(4))
@@ -334,7 +334,7 @@ def test_days_and_tables_that_are_none():
 )
 def test_where_a_number_has_fallen(rule, floor):
     with opened(query_epsilon=0.1, budget=tc.Budget(5.0, 1e-6)) as table:
-        (subject,) = Monitor(table, [rule])._subjects.values()
+        (subject,) = Monitor(table, [rule])._subjects
     assert subject.course.floor == floor
 
 

@@ -24,6 +24,8 @@ from targetcharge.streaming.hashing import PRIME, Polynomials
 from targetcharge.streaming.items import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from targetcharge.randomness import Entropy
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 _LEAST: Final = 3
 """Below this the estimate has no variance."""
 
-_TOGETHER: Final = 4_096
-"""Items that are hashed together."""
+_CELLS: Final = 2**15
+"""Hash values that are worked on together: what stays in a processor's cache."""
 
 
 @final
@@ -80,20 +82,33 @@ class DistinctCopies:
 
     def follow(self, items: Items, weights: Weights) -> NDArray[np.float64]:  # noqa: ARG002 - `check` refuses them
         """Take in items, some at a time; most of them change no copy."""
-        parts = [np.empty((0, len(self._kept)))]
-        for start in range(0, len(items), _TOGETHER):
-            values = self._hash(np.asarray(items[start : start + _TOGETHER]))
+        found = np.empty((len(items), len(self._kept)))
+        for some, values in self._hashed(items):
             rows = np.full(values.shape, np.nan)
             rows[0] = self._current
-            for row, copy in zip(*(places.tolist() for places in np.nonzero(values < self._bounds)), strict=True):
-                if self._keep(copy, int(values[row, copy])):
-                    rows[row, copy] = self._current[copy]
-            parts.append(_filled(rows))
-        return np.concatenate(parts)
+            for row, copy in self._kept_of(values):
+                rows[row, copy] = self._current[copy]
+            found[some] = _filled(rows)
+        return found
 
-    def update(self, items: Items, weights: Weights) -> None:
+    def update(self, items: Items, weights: Weights) -> None:  # noqa: ARG002 - as above
         """Take in items."""
-        self.follow(items, weights)
+        for _, values in self._hashed(items):
+            for _ in self._kept_of(values):
+                pass
+
+    def _hashed(self, items: Items) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Yield the hash values of some items at a time, a row for each."""
+        together = max(1, _CELLS // len(self._kept))
+        for start in range(0, len(items), together):
+            some = slice(start, start + together)
+            yield some, self._hash(np.asarray(items[some]))
+
+    def _kept_of(self, values: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+        """Take in hash values; yield the item and the copy of each that was kept, once it was."""
+        for row, copy in zip(*(places.tolist() for places in np.nonzero(values < self._bounds)), strict=True):
+            if self._keep(copy, int(values[row, copy])):
+                yield row, copy
 
     def estimates(self) -> NDArray[np.float64]:
         """Return the estimates."""

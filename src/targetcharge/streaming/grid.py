@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _MOST_VALUES: Final = 2**15
 """So that two bytes tell them apart in a ledger."""
 
+_LEAST: Final = 1e-100
+_MOST: Final = 1e100
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Moves:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # or else each look at the moves would hash all values
 class Grid:
     """All values that may be published.
 
@@ -66,8 +69,8 @@ class Grid:
     @classmethod
     def of(cls, smallest: float, largest: float, tolerance: float) -> Grid:
         """Return the values from the smallest that is not 0 to the first that is not below the largest."""
-        ratio = 1 + checks.positive_real("tolerance", tolerance)
-        first, last = checks.positive_real("smallest", smallest), checks.positive_real("largest", largest)
+        ratio = 1 + _moderate("tolerance", tolerance)
+        first, last = _moderate("smallest", smallest), _moderate("largest", largest)
         if not last > first:
             raise InvalidParameter("largest", largest, f"above smallest={smallest!r}")
         steps = math.ceil(math.log(last / first) / math.log(ratio) - 1e-9) if ratio > 1 else _MOST_VALUES
@@ -76,7 +79,7 @@ class Grid:
                 f"large enough for at most {_MOST_VALUES:,} values from smallest={smallest!r} to {largest!r}"
             )
             raise InvalidParameter("tolerance", tolerance, expected)
-        return cls((0.0, *(float(first * ratio**step) for step in range(steps + 1))), float(ratio))
+        return cls((0.0, *(first * ratio**step for step in range(steps + 1))), ratio)
 
     @property
     def most_moves(self) -> int:
@@ -88,7 +91,7 @@ class Grid:
         number = checks.real(name, value, "a finite number of at least 0")
         if not 0 <= number < math.inf:
             raise InvalidParameter(name, value, "a finite number of at least 0")
-        return int(np.abs(np.array(self.values) - number).argmin())
+        return int(np.abs(np.array(self.values) - min(number, self.values[-1])).argmin())
 
     @lru_cache(maxsize=64)  # noqa: B019 - grids are few and small
     def moves(self, place: int) -> Moves:
@@ -111,3 +114,12 @@ class Grid:
         if high == here:
             return higher / self.ratio
         return math.sqrt(lower * higher) if low else self.values[1] / math.sqrt(self.ratio)
+
+
+def _moderate(name: str, value: float) -> float:
+    """Return a number whose products with two others are finite and not 0."""
+    expected = f"a number from {_LEAST:g} to {_MOST:g}"
+    number = checks.real(name, value, expected)
+    if not _LEAST <= number <= _MOST:
+        raise InvalidParameter(name, value, expected)
+    return number

@@ -40,13 +40,10 @@ _SEEDS: Final = 2**63
 """Seeds are below this: it fits in signed 64-bit integers."""
 
 _EACH: Final = 1_024
-"""Estimates are compared after each of so many items, later whenever their number has doubled."""
+"""Estimates are compared after each of so many items, later half as many times while their number doubles."""
 
 _MOST: Final = 2**20
 """Items on which two copies must differ. A large sketch counts exactly up to its size."""
-
-_BEYOND: Final = 8
-"""All copies must differ on so many times the items that two of them took."""
 
 
 def seeded(make: Make, count: int, entropy: Entropy) -> SketchCopies:
@@ -73,28 +70,33 @@ def _made(make: Make, seed: int) -> Sketch:
 
 
 def _check_different(make: Make, seeds: list[int], entropy: Entropy) -> None:
+    """Feed two that do not differ yet until they do, then the others; go on with those that still agree."""
     key = below(entropy, int(PRIME))
-    two = [_Trial(make, seed, key) for seed in seeds[:2]]
-    needed = _EACH
-    while not _differ(two, needed):
-        if needed >= _MOST:
-            raise _alike(make, needed)
-        needed *= 2
-    trials = two + [_Trial(make, seed, key) for seed in seeds[2:]]
-    most = _BEYOND * needed
-    while not _differ(trials, needed):
-        if needed >= most:
-            raise _alike(make, needed)
-        needed *= 2
+    groups = [[_Trial(make, seed, key) for seed in seeds]]
+    while groups:
+        group = groups.pop()
+        needed = _apart(make, *group[:2])
+        agreeing: dict[tuple[float, ...], list[_Trial]] = {}
+        for trial in group:
+            agreeing.setdefault(trial.after(needed), []).append(trial)
+        groups += [some for some in agreeing.values() if len(some) > 1]
 
 
-def _differ(trials: list[_Trial], items: int) -> bool:
-    return len({trial.after(items) for trial in trials}) == len(trials)
+def _apart(make: Make, one: _Trial, other: _Trial) -> int:
+    """Return after how many items two trials differ."""
+    items = _EACH
+    while one.after(items) == other.after(items):
+        if items >= _MOST:
+            alike = "two with different seeds had the same estimates on all"
+            expected = f"a function of a seed whose sketches differ: {alike} of {items:,} random items"
+            raise InvalidParameter("sketch", make, expected)
+        items *= 2
+    return items
 
 
-def _alike(make: Make, items: int) -> InvalidParameter:
-    expected = "a function of a seed whose sketches differ: two with different seeds had the same estimates on all"
-    return InvalidParameter("sketch", make, f"{expected} of {items:,} random items")
+def _is_looked_at(items: int) -> bool:
+    """Return whether estimates are compared after so many items."""
+    return not items % (2 ** (items - 1).bit_length() // _EACH or 1)
 
 
 @final
@@ -109,11 +111,11 @@ class _Trial:
         self._estimates: list[float] = []
 
     def after(self, items: int) -> tuple[float, ...]:
-        """Return all estimates that were looked at, the last one after so many items."""
+        """Return all estimates that are looked at, the last one after so many items, a power of two."""
         while self._items < items:
             self._items += 1
             self._update((self._items * self._key) % int(PRIME))
-            if self._items <= _EACH or self._items == items:
+            if _is_looked_at(self._items):
                 self._estimates.append(self._estimate())
         return tuple(self._estimates)
 
@@ -127,7 +129,7 @@ class _Trial:
     def _estimate(self) -> float:
         try:
             number = float(self._sketch.estimate())
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
             expected = (

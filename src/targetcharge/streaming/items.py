@@ -51,12 +51,17 @@ class Numbers:
         """
         if isinstance(items, np.ndarray) and items.dtype.kind in "iu" and self._kind != _TEXT:
             return self._array(items)
-        return np.array([self._number(item) for item in items], dtype=np.uint64)
+        before = self._kind
+        try:
+            return np.array([self._number(item) for item in items], dtype=np.uint64)
+        except InvalidParameter:  # none is taken in, so the next may be the first
+            self._kind = before
+            raise
 
     def _array(self, items: NDArray[Any]) -> NDArray[np.uint64]:
         wrong = items[(items < 0) | (items > _LARGEST)]
         if len(wrong):
-            raise self._unfit(wrong[0])
+            raise self._unfit(wrong[0].item())
         if len(items):
             self._kind = _INTEGER
         return items.astype(np.uint64)
@@ -66,7 +71,7 @@ class Numbers:
             if self._kind == _INTEGER:
                 raise self._unfit(item)
             self._kind = _TEXT
-            told = b"t" + item.encode() if isinstance(item, str) else b"b" + item
+            told = b"t" + item.encode(errors="surrogatepass") if isinstance(item, str) else b"b" + item
             return int.from_bytes(blake2b(told, key=self._key, digest_size=16).digest()) % int(PRIME)
         if isinstance(item, bool) or not isinstance(item, int | np.integer) or self._kind == _TEXT:
             raise self._unfit(item)
@@ -83,4 +88,4 @@ class Numbers:
             expected = f"{_INTEGER} from 0 to 2^61 - 2"
         else:
             expected = f"{self._kind}, as the first item of this stream is"
-        return InvalidParameter("items", item, expected)
+        return InvalidParameter("items", item.item() if isinstance(item, np.generic) else item, expected)

@@ -86,12 +86,14 @@ def plan(
     asked = checks.positive_integer("estimates", estimates)
     grid = Grid.of(smallest, largest, tolerance)
     weight = copies_of(copies) + bonus_of(inertia, copies)
-    if query_epsilon is None:
+    if query_epsilon is not None:
+        query_epsilon = checks.query_epsilon(query_epsilon)
+    else:
         query_epsilon = 2 * math.log(max(2.0, asked * grid.most_moves / (2 * _FALSE_MOVES))) / weight
         if query_epsilon > checks.MAX_QUERY_EPSILON:
             needed = math.ceil(copies * query_epsilon / checks.MAX_QUERY_EPSILON)
             raise InvalidParameter("copies", copies, f"about {needed} or more for {asked:,} estimates")
-    return StreamPlan(int(copies), float(query_epsilon), exact_hits(query_epsilon, budget))
+    return StreamPlan(int(copies), query_epsilon, exact_hits(query_epsilon, budget))
 
 
 def copies_of(value: int) -> int:

@@ -11,6 +11,7 @@ from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.mechanisms import Algorithm, Series
 from targetcharge.mechanisms.algorithm import together
+from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,11 +132,15 @@ class _Path:
 class ByAggregation:
     """Publishes by any private algorithm of the copies' estimates, one moment after another."""
 
-    def __init__(self, session: Session, aggregate: Aggregate, value: object) -> None:
+    def __init__(self, session: Session, aggregate: Aggregate, value: object, query_epsilon: float) -> None:
         """Start with a public value."""
         self._session = session
         self._aggregate = aggregate
-        self._value = value
+        self._query_epsilon = query_epsilon
+        try:
+            self._value = publishable(value)
+        except UnpublishableError:
+            raise InvalidParameter("start", value, PUBLISHABLE) from None
 
     @property
     def value(self) -> object:
@@ -159,6 +164,10 @@ class ByAggregation:
         algorithm = self._aggregate(self._value)
         if not isinstance(algorithm, Algorithm):
             raise InvalidParameter("aggregate", self._aggregate, "a function that returns an algorithm")
+        if algorithm.epsilon > self._query_epsilon or algorithm.delta:
+            most = f"an epsilon of at most query_epsilon={self._query_epsilon:g} and a delta of 0"
+            expected = f"a function that returns algorithms with {most}; {algorithm!r} has more"
+            raise InvalidParameter("aggregate", self._aggregate, expected)
 
         def run(_: object, entropy: Entropy) -> object:
             return algorithm.run(rows(moment, moment + 1)[0], entropy)

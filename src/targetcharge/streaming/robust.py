@@ -14,6 +14,8 @@ elements of the stream. While the copies agree with the value it stays, for free
 
 from __future__ import annotations
 
+from asyncio import CancelledError
+from collections.abc import Iterable
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
@@ -30,8 +32,6 @@ from targetcharge.streaming.independence import seeded
 from targetcharge.streaming.publishing import ByAggregation, ByConsensus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike, NDArray
 
     from targetcharge.accounting.budget import Budget
@@ -83,6 +83,8 @@ class RobustStream:
         grid = Grid.of(smallest, largest, tolerance)
         settings = {"tolerance": tolerance, "inertia": inertia, "smallest": smallest, "largest": largest}
         self.plan = planning.plan(budget, copies, query_epsilon, estimates=estimates, **settings)
+        if not self.plan.changes and query_epsilon is None:
+            raise InvalidParameter("copies", copies, f"more, or {budget} larger: it does not cover one change")
         self._lock = RLock()
         self._whole = True
         self._copies = _copies(sketch, self.plan.copies)
@@ -93,7 +95,7 @@ class RobustStream:
         self._publisher: Publisher = (
             ByConsensus(self._session, consensus, grid.place("start", start))
             if aggregate is None
-            else ByAggregation(self._session, _function(aggregate), start)
+            else ByAggregation(self._session, _function(aggregate), start, self.plan.query_epsilon)
         )
 
     def update(self, item: object, weight: float | None = None) -> None:
@@ -144,12 +146,18 @@ class RobustStream:
                 self._whole = True
                 return found
 
-            return self._publisher.publish(len(checked), rows)
+            try:
+                return self._publisher.publish(len(checked), rows)
+            except (KeyboardInterrupt, SystemExit, CancelledError):  # nobody knows how many items were taken in
+                self._whole = False
+                raise
 
     def _checked(self, items: Iterable[Any], weights: ArrayLike | None) -> tuple[Items, Weights]:
         self._check_whole()
         if isinstance(items, str | bytes):
             raise InvalidParameter("items", items, "a sequence of items; one text is one item, for `update`")
+        if not isinstance(items, Iterable):
+            raise InvalidParameter("items", items, "a sequence of items; one is for `update`")
         listed: Items = items if isinstance(items, np.ndarray) else list(items)
         if isinstance(listed, np.ndarray) and listed.ndim != 1:
             raise InvalidParameter("items", f"an array of shape {listed.shape}", "one-dimensional")
@@ -159,7 +167,7 @@ class RobustStream:
     def _check_whole(self) -> None:
         if not self._whole:
             msg = (
-                "an update of this stream was interrupted, and its copies are no longer alike: make another stream"
+                "an update of this stream was interrupted, and its copies may no longer be alike: make another one"
             )
             raise NotAllowed(msg)
 
@@ -197,11 +205,11 @@ class RobustStream:
 
 
 def _copies(sketch: Kind | Make, count: int) -> Copies:
-    return (
-        sketch.copies(count, SystemEntropy())
-        if isinstance(sketch, Kind)
-        else seeded(sketch, count, SystemEntropy())
-    )
+    if not isinstance(sketch, Kind):
+        return seeded(sketch, count, SystemEntropy())
+    if isinstance(sketch, type):
+        raise InvalidParameter("sketch", sketch, f"one of this kind: {sketch.__name__}()")
+    return sketch.copies(count, SystemEntropy())
 
 
 def _function(aggregate: Aggregate) -> Aggregate:
@@ -215,9 +223,13 @@ def _function(aggregate: Aggregate) -> Aggregate:
 def _weights(weights: ArrayLike, count: int) -> NDArray[np.float64]:
     expected = f"finite numbers, one for each of the {count} items"
     try:
-        heavy = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(weights)
+    except ValueError:  # lists of several lengths
         raise InvalidParameter("weights", weights, expected) from None
-    if heavy.shape != (count,) or not np.isfinite(heavy).all():
+    if given.shape != (count,) or given.dtype.kind not in "iuf":
         raise InvalidParameter("weights", weights, expected)
+    heavy = given.astype(np.float64)
+    wrong = heavy[~np.isfinite(heavy)]
+    if len(wrong):
+        raise InvalidParameter("weights", wrong[0].item(), expected)
     return heavy

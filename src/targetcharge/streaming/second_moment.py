@@ -25,6 +25,8 @@ from targetcharge.streaming.hashing import BITS, Polynomials
 from targetcharge.streaming.items import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from targetcharge.randomness import Entropy
@@ -77,8 +79,19 @@ class MomentCopies:
 
     def follow(self, items: Items, weights: Weights) -> NDArray[np.float64]:
         """Take in items, some at a time."""
+        found = np.empty((len(items), len(self._sums)))
+        for some, sums in self._running(items, weights):
+            found[some] = _mean_square(sums)
+        return found
+
+    def update(self, items: Items, weights: Weights) -> None:
+        """Take in items."""
+        for _ in self._running(items, weights):
+            pass
+
+    def _running(self, items: Items, weights: Weights) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield the sums after each item, for some items at a time."""
         together = max(1, _CELLS // self._sums.size)
-        parts = [np.empty((0, len(self._sums)))]
         for start in range(0, len(items), together):
             some = slice(start, start + together)
             sums = self._signs(items[some])
@@ -88,12 +101,7 @@ class MomentCopies:
             for before, after in pairwise(sums):  # four times as fast as NumPy's cumsum along the first axis
                 np.add(before, after, out=after)
             self._sums = sums[-1].copy()
-            parts.append(_mean_square(sums))
-        return np.concatenate(parts)
-
-    def update(self, items: Items, weights: Weights) -> None:
-        """Take in items."""
-        self.follow(items, weights)
+            yield some, sums
 
     def estimates(self) -> NDArray[np.float64]:
         """Return the mean square of each copy's rows."""
