@@ -155,21 +155,39 @@ def test_more_hits_than_a_sheet_holds():
     assert sum(len(sheet) for sheet in sheets) == 80
 
 
-@pytest.mark.parametrize("calls", ["one", "several", "asked"])
+JUMPS = [0.0, 1.0, 1.0, 700.0, 700.0, 700.0, 700.0, 3.0, 0.0]
+
+
+@pytest.mark.parametrize("calls", ["one", "several"])
 def test_the_same_values_however_it_is_called(calls):
-    truth = [0.0, 1.0, 1.0, 700.0, 700.0, 700.0, 700.0, 3.0, 0.0]
-    stream, _ = sure_stream(truth)
+    stream, _ = sure_stream(JUMPS)
     if calls == "one":
         values = stream.follow(range(9)).tolist()
-    elif calls == "several":
-        values = [value for some in (range(4), range(0), range(4, 9)) for value in stream.follow(some).tolist()]
     else:
-        values = []
-        for item in range(9):
-            stream.update(item)
-            values.append(stream.estimate())
-    assert values == expected_path(truth)
+        values = [value for some in (range(4), range(0), range(4, 9)) for value in stream.follow(some).tolist()]
+    assert values == expected_path(JUMPS)
     assert stream.changes == changes_of(values)
+
+
+def test_an_estimate_after_a_jump_is_looked_at_until_it_stays():
+    stream, _ = sure_stream(JUMPS)
+    values = []
+    for item in range(9):
+        stream.update(item)
+        values.append(stream.estimate())
+    path = expected_path(np.repeat(JUMPS, 10))  # as many looks at each as it takes
+    assert values == path[9::10] == [0.0, 1.0, 1.0, 512.0, 512.0, 512.0, 512.0, 2.0, 0.0]
+    assert stream.changes == changes_of(path) > changes_of(values)
+
+
+def test_an_estimate_that_the_budget_does_not_let_settle_is_what_was_paid_for():
+    stream, _ = sure_stream([700.0], budget=tc.Budget(216.0, 1e-6))
+    stream.update(0)
+    assert stream.plan.changes == 1
+    assert stream.estimate() == stream.value == expected_path([700.0])[0] != 512.0
+    assert stream.changes == 1
+    with pytest.raises(tc.BudgetSpent):
+        stream.estimate()
 
 
 def test_asking_again_without_news_is_free_and_gives_the_same():

@@ -1,6 +1,7 @@
 """Sketches of Apache DataSketches as copies of a robust stream: distinct counts by HLL, CPC and theta.
 
-They need the extra `sketches`. Items are integers of 64 bits, floats or text.
+They need the extra `sketches`. Their hash function, MurmurHash3, has texts that collide under every seed. So items
+go through a hash with a secret key first, one for all copies; then each copy hashes with a seed of its own.
 
 >>> import targetcharge as tc
 >>> stream = tc.streaming.RobustStream(tc.streaming.apache.hll(), copies=200, budget=tc.Budget(5.0, 1e-6))
@@ -9,22 +10,46 @@ They need the extra `sketches`. Items are integers of 64 bits, floats or text.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Protocol, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.element_hashing import form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    Item = int | float | str
-
 
 class _Native(Protocol):
-    def update(self, item: Any, /) -> None: ...  # noqa: ANN401 - a number or text
+    def update(self, item: int, /) -> None: ...
     def get_estimate(self) -> float: ...
+
+
+@final
+class _Keyed:
+    """A keyed hash to 63 bits. All copies are fed the same item one after another, so the last is remembered."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._last: tuple[object, int] = (None, 0)
+
+    def __call__(self, item: object) -> int:
+        last, known = self._last
+        if item is last and item is not None:
+            return known
+        try:
+            told = form(item)
+        except TypeError:
+            told = None
+        if told is None:
+            raise InvalidParameter("item", item, "an integer, a float, text or bytes, and not NaN")
+        number = int.from_bytes(blake2b(told, key=self._key, digest_size=8).digest()) >> 1
+        self._last = (item, number)
+        return number
 
 
 @final
@@ -34,63 +59,39 @@ class Counter:
 
     Attributes:
         native: the sketch.
+        keyed: from items to numbers.
+        salt: changes the numbers, for a sketch that has no seed of its own; else 0.
     """
 
     native: _Native
+    keyed: _Keyed
+    salt: int = 0
 
-    def update(self, item: Item) -> None:
-        """Take in an item."""
-        self.native.update(item)
+    def update(self, item: object) -> None:
+        """Take in an item; equal ones are told as a Python set tells them."""
+        self.native.update(self.keyed(item) ^ self.salt)
 
     def estimate(self) -> float:
         """Return about how many distinct items there were."""
         return self.native.get_estimate()
 
 
-@final
-@dataclass(frozen=True, repr=False, eq=False, slots=True)
-class SaltedCounter:
-    """A sketch that has no seed of its own: items get a salt, so that its hash values are others for each copy.
-
-    Attributes:
-        native: the sketch.
-        salt: of this copy; secret.
-    """
-
-    native: _Native
-    salt: str
-
-    def update(self, item: Item) -> None:
-        """Take in an item."""
-        if isinstance(item, bool) or not isinstance(item, int | float | str):
-            raise InvalidParameter("item", item, "an integer, a float or text")
-        self.native.update(f"{self.salt}{item!r}")
-
-    def estimate(self) -> float:
-        """Return about how many distinct items there were."""
-        return self.native.get_estimate()
-
-
-def hll(lg_k: int = 11) -> Callable[[int], SaltedCounter]:
-    """Return what makes HyperLogLog sketches with 2^lg_k registers.
-
-    All of them hash alike, with one fixed seed, so anybody can find items that they do not count: each copy gets
-    a salt.
-    """
-    size, library = _size(lg_k, 7, 21), _library()
-    return lambda seed: SaltedCounter(library.hll_sketch(size), f"{seed:016x} ")
+def hll(lg_k: int = 11) -> Callable[[int], Counter]:
+    """Return what makes HyperLogLog sketches with 2^lg_k registers. All have one fixed seed: copies get a salt."""
+    size, library, keyed = _size(lg_k, 7, 21), _library(), _Keyed()
+    return lambda seed: Counter(library.hll_sketch(size), keyed, salt=seed)
 
 
 def cpc(lg_k: int = 10) -> Callable[[int], Counter]:
     """Return what makes compressed probabilistic counting sketches with 2^lg_k rows."""
-    size, library = _size(lg_k, 4, 26), _library()
-    return lambda seed: Counter(library.cpc_sketch(size, seed))
+    size, library, keyed = _size(lg_k, 4, 26), _library(), _Keyed()
+    return lambda seed: Counter(library.cpc_sketch(size, seed), keyed)
 
 
 def theta(lg_k: int = 10) -> Callable[[int], Counter]:
     """Return what makes theta sketches that keep about 2^lg_k hash values."""
-    size, library = _size(lg_k, 5, 26), _library()
-    return lambda seed: Counter(library.update_theta_sketch(size, 1.0, seed))
+    size, library, keyed = _size(lg_k, 5, 26), _library(), _Keyed()
+    return lambda seed: Counter(library.update_theta_sketch(size, 1.0, seed), keyed)
 
 
 def _size(lg_k: int, least: int, most: int) -> int:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _LEAST: Final = 3
 """Below this the estimate has no variance."""
 
+_WHOLE: Final = int(PRIME)
+
 _CELLS: Final = 2**15
 """Hash values that are worked on together: what stays in a processor's cache."""
 
@@ -86,8 +88,8 @@ class DistinctCopies:
         for some, values in self._hashed(items):
             rows = np.full(values.shape, np.nan)
             rows[0] = self._current
-            for row, copy in self._kept_of(values):
-                rows[row, copy] = self._current[copy]
+            for copy, changed, estimates in self._kept_of(values):
+                rows[changed, copy] = estimates
             found[some] = _filled(rows)
         return found
 
@@ -104,29 +106,35 @@ class DistinctCopies:
             some = slice(start, start + together)
             yield some, self._hash(np.asarray(items[some]))
 
-    def _kept_of(self, values: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-        """Take in hash values; yield the item and the copy of each that was kept, once it was."""
-        for row, copy in zip(*(places.tolist() for places in np.nonzero(values < self._bounds)), strict=True):
-            if self._keep(copy, int(values[row, copy])):
-                yield row, copy
+    def _kept_of(self, values: NDArray[np.uint64]) -> Iterator[tuple[int, list[int], list[float]]]:
+        """Take in hash values; yield each copy that has changed, by which of the items, and its estimates then."""
+        small = values < self._bounds
+        for copy in np.flatnonzero(small.any(axis=0)).tolist():
+            rows = np.flatnonzero(small[:, copy])
+            changed, estimates = self._keep(copy, rows.tolist(), values[rows, copy].tolist())
+            if changed:
+                self._current[copy] = estimates[-1]
+                yield copy, changed, estimates
 
     def estimates(self) -> NDArray[np.float64]:
         """Return the estimates."""
         return self._current.copy()
 
-    def _keep(self, copy: int, value: int) -> bool:
-        """Keep a hash value if it is new and small enough; return whether it was."""
-        kept = self._kept[copy]
-        place = bisect_left(kept, value)
-        if place == self._size or (place < len(kept) and kept[place] == value):
-            return False
-        kept.insert(place, value)
-        del kept[self._size :]
-        self._current[copy] = len(kept)
-        if len(kept) == self._size:
+    def _keep(self, copy: int, rows: list[int], values: list[int]) -> tuple[list[int], list[float]]:
+        """Keep the hash values that are new and small enough; return the rows of those, and the estimates then."""
+        kept, size = self._kept[copy], self._size
+        changed, estimates = [], []
+        for row, value in zip(rows, values, strict=True):
+            place = bisect_left(kept, value)
+            if place == size or (place < len(kept) and kept[place] == value):
+                continue
+            kept.insert(place, value)
+            del kept[size:]
+            changed.append(row)
+            estimates.append((size - 1) * _WHOLE / (kept[-1] + 1) if len(kept) == size else float(len(kept)))
+        if len(kept) == size:
             self._bounds[copy] = kept[-1]
-            self._current[copy] = (self._size - 1) * int(PRIME) / (kept[-1] + 1)
-        return True
+        return changed, estimates
 
 
 def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ makes false moves rare falls as one over the copies, and the changes that a budg
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -98,10 +99,10 @@ def plan(
 
 def copies_of(value: int) -> int:
     """Return a number of copies: from 2 to 10,000."""
-    count = checks.positive_integer("copies", value)
-    if not 2 <= count <= MOST_COPIES:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not 2 <= value <= MOST_COPIES:
         raise InvalidParameter("copies", value, f"an integer from 2 to {MOST_COPIES:,}")
-    return count
+    return int(value)
 
 
 def bonus_of(inertia: float, copies: int) -> int:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Rows = Callable[[int, int], NDArray[np.float64]]
     """The estimates of all copies from one moment up to another, a row for each; asked for in order, once each."""
 
+    Row = Callable[[], NDArray[np.float64]]
+    """The estimates of all copies now."""
+
     Aggregate = Callable[[Any], Algorithm]
     """From the published value to a private algorithm of the copies' estimates, an array."""
 
@@ -35,6 +38,9 @@ _CELLS: Final = 2**18
 _LEAST_PACE: Final = 16
 _MOST_PACE: Final = 4_096
 
+_MOST_MOVES: Final = 16
+"""At one look; a move that misses its aim comes at least twice as close."""
+
 
 class Publisher(Protocol):
     """What a stream publishes through."""
@@ -42,6 +48,14 @@ class Publisher(Protocol):
     @property
     def value(self) -> Any:  # noqa: ANN401 - of an aggregation, whatever it publishes
         """Return what was published last."""
+        ...
+
+    def look(self, row: Row) -> Any:  # noqa: ANN401 - as above
+        """Return the value now.
+
+        Raises:
+            BudgetSpent: if a change is not covered.
+        """
         ...
 
     def publish(self, count: int, rows: Rows) -> NDArray[Any]:
@@ -67,6 +81,21 @@ class ByConsensus:
     def value(self) -> float:
         """Return what was published last."""
         return self._consensus.grid.values[self._place]
+
+    def look(self, row: Row) -> float:
+        """Return the value now: after a long move it looks again, since that may not have hit its aim."""
+        before, found = self.value, self._once(row)
+        for _ in range(_MOST_MOVES):
+            if found == before:
+                break
+            try:
+                before, found = found, self._once(row)
+            except BudgetSpent:  # what was published before that holds
+                break
+        return found
+
+    def _once(self, row: Row) -> float:
+        return float(self.publish(1, lambda *_: row()[None, :])[0])
 
     def publish(self, count: int, rows: Rows) -> NDArray[np.float64]:
         """Return the value at each moment."""
@@ -146,6 +175,11 @@ class ByAggregation:
     def value(self) -> object:
         """Return what was published last."""
         return self._value
+
+    def look(self, row: Row) -> object:
+        """Return the value now."""
+        found: object = self.publish(1, lambda *_: row()[None, :])[0]
+        return found
 
     def publish(self, count: int, rows: Rows) -> NDArray[Any]:
         """Return the value at each moment."""

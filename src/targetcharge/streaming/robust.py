@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions import Session
 from targetcharge.streaming import planning
@@ -117,12 +117,14 @@ class RobustStream:
     def estimate(self) -> Any:  # noqa: ANN401 - a number, unless an aggregation publishes something else
         """Publish the value for the stream as it is; pay if it is another one.
 
+        After a jump it may take a few changes until the value is the right one; all of them are paid for.
+
         Raises:
             BudgetSpent: if a change is not covered.
         """
         with self._lock:
             self._check_whole()
-            return self._publisher.publish(1, lambda *_: self._copies.estimates()[None, :])[0]
+            return self._publisher.look(self._copies.estimates)
 
     def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> NDArray[Any]:
         """Take in elements in order and publish the value after each; pay for each change.
@@ -148,7 +150,8 @@ class RobustStream:
 
             try:
                 return self._publisher.publish(len(checked), rows)
-            except (KeyboardInterrupt, SystemExit, CancelledError):  # nobody knows how many items were taken in
+            except (ComputationFailed, KeyboardInterrupt, SystemExit, CancelledError):
+                # nobody knows how many items were taken in
                 self._whole = False
                 raise
 

@@ -36,7 +36,7 @@ _CELLS: Final = 2**17
 """Numbers that are worked on together: what stays in a processor's cache."""
 
 _LARGEST: Final = 2.0**40
-"""Sums of fewer than a million larger weights need not be exact any more."""
+"""Sums of some thousand weights up to this are exact; rounding errors of more are nothing to a sketch."""
 
 
 @final
