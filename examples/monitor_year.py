@@ -4,6 +4,9 @@ The table is every flight that left New York City in 2013 (the package nycflight
 rules: did at least 150 aircraft leave more than an hour late that day; has the number of aircraft that flew moved
 by more than a quarter; have 3,000 different aircraft been seen so far. What crosses or moves is published and paid
 for; all other looks are free. The data is public, so alerts can be compared with the truth, outside the session.
+
+The tolerance and the budget were chosen by looking at this very data. Nobody may do that with private data: there
+both come from what is known before, and the budget may end early or be left over.
 """
 
 from __future__ import annotations

@@ -15,10 +15,12 @@ from targetcharge.streaming.monitoring import Monitor, Rule
 RULES = [
     Rule("crossing", threshold=550, margin=200),
     Rule("both", threshold=550, margin=200, tolerance=250),
+    Rule("keys", threshold=550, margin=200, by="kind", keys=["b", "a", "c"]),  # all are of kind a
     Rule("anew", threshold=750, anew=True),
     Rule("moving", tolerance=150),
     Rule("so far", threshold=3050, so_far=True),
 ]
+NUMBERS = len(RULES) + 2
 HUNDREDS = st.integers(0, 12).map(lambda number: 100 * number)  # 50 scales of the noise from every threshold
 
 
@@ -26,7 +28,7 @@ class Model:
     """What fires if there is no noise. A value that was published stands for itself."""
 
     def __init__(self):
-        self.high = dict.fromkeys(("crossing", "both", "so far"), False)
+        self.high = dict.fromkeys(("crossing", "both", "keys", "so far"), False)
         self.value = dict.fromkeys(("both", "moving"))
         self.total = 0
 
@@ -35,6 +37,7 @@ class Model:
         fired = [
             ("crossing", self._crossed("crossing", many, 550, 350)),
             ("both", self._crossed("both", many, 550, 350) or self._moved("both", many, 250)),
+            ("keys", self._crossed("keys", many, 550, 350)),
             ("anew", "rose" if many >= 750 else None),
             ("moving", self._moved("moving", many, 150)),
             ("so far", self._crossed("so far", self.total, 3050, 3046)),
@@ -83,7 +86,7 @@ class Monitoring(RuleBasedStateMachine):
 
     def check(self, look, fired):
         assert [(alert.rule, str(alert.kind)) for alert in look.alerts] == fired
-        assert len(look.alerts) + len(look.quiet) == len(RULES)
+        assert len(look.alerts) + len(look.quiet) == NUMBERS
         assert not look.unanswered
         assert not look.stopped
 
@@ -92,7 +95,7 @@ class Monitoring(RuleBasedStateMachine):
         self.day += days
         self.check(self.monitor.look(day(self.day), self.rows(many)), self.expected(many))
 
-    @rule(many=HUNDREDS, after=st.integers(0, 6), anew=st.booleans())
+    @rule(many=HUNDREDS, after=st.integers(0, 8), anew=st.booleans())
     def look_that_breaks(self, many, after, anew):
         self.day += 1
         asked = len(self.table.transcript)
@@ -100,13 +103,13 @@ class Monitoring(RuleBasedStateMachine):
             try:
                 self.monitor.look(day(self.day), self.rows(many))
             except tc.LedgerError:
-                assert len(self.table.transcript) < asked + len(RULES)
+                assert len(self.table.transcript) < asked + NUMBERS
             else:
                 assert after > 0
         if anew:
             self.monitor = Monitor(self.table, RULES, day="day")
         self.check(self.monitor.look(day(self.day)), self.expected(many))
-        assert len(self.table.transcript) == asked + len(RULES)
+        assert len(self.table.transcript) == asked + NUMBERS
 
     @rule()
     def another_object(self):

@@ -42,13 +42,16 @@ def declared(by: str | Sequence[str], keys: object, schema: Mapping[str, Column]
     Args:
         by: the name of a column, or of two.
         keys: a list of values of that column, or of pairs of values; `days(…)` or `hours(…)` for one column. A
-            tuple, a range of integers, an array and a series of pandas, polars or Arrow are lists too.
+            tuple, a range of integers, an array and a series of pandas, polars or Arrow are lists too. Keys that
+            were declared before, or some of them, are taken as they are.
         schema: the columns there are.
 
     Raises:
         InvalidParameter: if a column is not there, or a key is not one of its values, or is there twice.
     """
     columns = _columns(by, schema)
+    if isinstance(keys, Keys):
+        return _before(columns, keys)
     if isinstance(keys, Days | Hours):
         return _ranged(columns, keys)
     found = _listed(keys)
@@ -72,6 +75,16 @@ def _columns(by: str | Sequence[str], schema: Mapping[str, Column]) -> tuple[Col
     if len(set(columns)) < len(columns):
         raise InvalidParameter("by", columns, "two different columns")
     return columns
+
+
+def _before(columns: tuple[Column, ...], keys: Keys) -> Keys:
+    """Return keys that were declared before, if that was of the same columns."""
+    if keys.columns != columns:
+        names = " and ".join(column.name for column in keys.columns)
+        raise InvalidParameter("by", columns, f"{names}, as these keys were declared for")
+    if not keys.values:
+        raise InvalidParameter("keys", keys, f"{_LIST}, and at least one")
+    return keys
 
 
 def _ranged(columns: tuple[Column, ...], keys: Days | Hours) -> Keys:

@@ -9,13 +9,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.queries.predicates import All, Compare, Operator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.predicates import Predicate
 
@@ -42,6 +44,10 @@ class Keys:
     columns: tuple[Column, ...]
     values: tuple[tuple[Value, ...], ...]
     grain: Grain | None = None
+
+    def some(self, indices: Iterable[int]) -> Keys:
+        """Return only the keys at these places."""
+        return replace(self, values=tuple(self.values[index] for index in indices))
 
     def where(self, index: int) -> Predicate:
         """Return the predicate that holds for the rows of one key, and no others."""

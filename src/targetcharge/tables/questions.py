@@ -108,6 +108,7 @@ class Watch:
     by: str | tuple[str, ...]
     keys: Any
     threshold: float
+    label: str = field(default="", repr=False)
 
 
 @final
@@ -178,9 +179,9 @@ def side(what: Asked, threshold: float) -> Side:
     return Side(what_of(what), threshold)
 
 
-def watch(what: Asked, by: str | Sequence[str], keys: object, threshold: float) -> Watch:
-    """Return the question of `Table.watch`."""
-    return Watch(what_of(what), _columns(by), keys, threshold)
+def watch(what: Asked, by: str | Sequence[str], keys: object, threshold: float, *, label: str = "") -> Watch:
+    """Return the question of `Table.watch`; a label is public, and kept with all its answers."""
+    return Watch(what_of(what), _columns(by), keys, threshold, label)
 
 
 def top(what: Asked, by: str | Sequence[str], keys: object, k: int, threshold: float | None = None) -> Top:

@@ -71,7 +71,7 @@ class Record:
             what = Sum(what.column, what.lower, what.upper, what.where, str(number.measure.grid))
         by = () if groups is None else tuple(column.name for column in groups.columns)
         grain = None if groups is None or groups.grain is None else groups.grain.value
-        label = question.label if isinstance(question, Above | Value) else ""
+        label = question.label if isinstance(question, Above | Value | Watch) else ""
         if not isinstance(label, str):
             raise InvalidParameter("label", label, "text")
         return cls(what, _asked(question), by, grain, keys, label)

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, final
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn, final, overload
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, NotAllowed
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 
     from targetcharge.ledger import Answer
     from targetcharge.mechanisms import Battery
+    from targetcharge.queries.columns import Schema
     from targetcharge.sessions import Release
     from targetcharge.sessions.reading import Reading
     from targetcharge.sessions.release import When
     from targetcharge.sessions.selection import Stop
     from targetcharge.sessions.transcript import Transcript
     from targetcharge.tables.access import Access
+    from targetcharge.tables.computing import Single
     from targetcharge.tables.questions import Asked
 
 
@@ -131,11 +134,23 @@ class Table:
             questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon
         )
 
+    @overload
+    def ask(self, question: Watch) -> Answers: ...
+
+    @overload
+    def ask(self, question: Top) -> list[Answer]: ...
+
+    @overload
+    def ask(self, question: Single) -> Answer: ...
+
+    @overload
+    def ask(self, question: Question) -> Answer | Answers | list[Answer]: ...
+
     def ask(self, question: Question) -> Answer | Answers | list[Answer]:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
         match question:
-            case Watch(what, by, keys, threshold):
-                return self.watch(what, by, keys, threshold)
+            case Watch():
+                return self._watch(question, None)
             case Top(what, by, keys, k, threshold):
                 return self.top(by, keys, k, what, threshold=threshold)
             case _:
@@ -174,7 +189,10 @@ class Table:
         Raises:
             BudgetSpent: if not even the first is covered.
         """
-        tests, names = self._watched(where, by, keys, threshold, epsilon)
+        return self._watch(questions.watch(where, by, keys, threshold), epsilon)
+
+    def _watch(self, asked: Watch, epsilon: float | None) -> Answers:
+        tests, names = self._watched(asked, epsilon)
         try:
             return Answers(self._asking.all(tests), names)
         except Stopped as stop:
@@ -196,7 +214,7 @@ class Table:
         Raises:
             BudgetSpent: at the first answer that is not covered.
         """
-        tests, _ = self._watched(where, by, keys, threshold, epsilon)
+        tests, _ = self._watched(questions.watch(where, by, keys, threshold), epsilon)
         return self._asking.each(tests)
 
     def top(
@@ -228,11 +246,9 @@ class Table:
         self._engine.check_unchanged()
         return self._session.select(tests, k, stop, threshold)
 
-    def _watched(
-        self, where: Asked, by: str | Sequence[str], keys: object, threshold: float, epsilon: float | None
-    ) -> tuple[Battery, tuple[str, ...]]:
-        asked = questions.watch(where, by, keys, checks.threshold("threshold", threshold))
-        return self._asking.tests(asked, epsilon)
+    def _watched(self, asked: Watch, epsilon: float | None) -> tuple[Battery, tuple[str, ...]]:
+        checked = replace(asked, threshold=checks.threshold("threshold", asked.threshold))
+        return self._asking.tests(checked, epsilon)
 
     def release(self, what: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
@@ -274,6 +290,11 @@ class Table:
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
         return describe(self._engine.schema, self._access.unit, self._access.epsilon, self._session.meter)
+
+    @property
+    def schema(self) -> Schema:
+        """Return the columns that may be asked about, by name. Nothing of it comes from the rows."""
+        return dict(self._engine.schema)
 
     @property
     def meter(self) -> Reading:

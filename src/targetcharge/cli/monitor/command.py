@@ -11,9 +11,9 @@ import typer
 import targetcharge as tc
 from targetcharge.cli.exits import FIRED, INTERRUPTED
 from targetcharge.cli.mistakes import Mistake
-from targetcharge.cli.monitor.delivery import delivery
+from targetcharge.cli.monitor.delivery import alone, delivery
 from targetcharge.cli.monitor.files import read_file
-from targetcharge.cli.tables.opening import Opening, opened
+from targetcharge.cli.tables.opening import Opening, rehearse
 from targetcharge.cli.tables.showing import note
 from targetcharge.cli.tables.stopping import stoppable
 from targetcharge.ledger.sqlite import inspect
@@ -54,16 +54,24 @@ def command(
     """
     file, (first, last) = read_file(questions), (_date("--since", since), _date("--until", until))
     last = dt.date.today() - _DAY if last is None else last  # of whoever runs it
-    tell = _nothing if quiet else note
-    opening = Opening.of(file.source, file.options)
     if dry_run:
+        opening = Opening.of(file.source, file.options)
         with opening.open(trial=opening.first) as table:
             _show(table, _monitor(table, file), file, first, last)
         return
+    with alone(questions):
+        _look(file, first, last, _nothing if quiet else note)
+
+
+def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
+    """Look at the days that are due; end with the code that says what happened."""
+    opening = Opening.of(file.source, file.options)
+    rehearse(opening, lambda table: _days(_monitor(table, file), file, first, last))
     with delivery(Path(opening.ledger), file.name, file.alerts) as way, stoppable() as stop:
         if opening.first:
             tell(f"making the ledger {opening.ledger}")
-        with opened(opening, lambda table: _monitor(table, file)) as (table, monitor):
+        with opening.open() as table:
+            monitor = _monitor(table, file)
             way.resume(inspect(Path(opening.ledger)).state.fields["ledger"])
             run = _Run(monitor, way, tell)
             run.catch_up(_days(monitor, file, first, last), stop)

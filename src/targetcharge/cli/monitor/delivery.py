@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
@@ -79,20 +79,26 @@ class Delivery:
 
 
 @contextmanager
+def alone(questions: Path) -> Iterator[None]:
+    """Let runs of one file wait for each other from their start, also where there is no ledger yet."""
+    with questions.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def delivery(ledger: Path, monitor: str, alerts: Path | None) -> Iterator[Delivery]:
     """Wait until no other run of a monitor on this ledger is under way; others wait until this one ends.
 
     Raises:
         Mistake: if a file cannot be written.
     """
-    with _opened(ledger.with_name(ledger.name + _ENDING), 0o600) as note:
+    kept = nullcontext() if alerts is None else _opened(alerts, 0o644)
+    with kept as file, _opened(ledger.with_name(ledger.name + _ENDING), 0o600) as note:
         fcntl.flock(note, fcntl.LOCK_EX)
-        if alerts is None:
-            yield Delivery(note, monitor, None)
-            return
-        with _opened(alerts, 0o644) as file:
+        if file is not None:
             _mend(file)
-            yield Delivery(note, monitor, file)
+        yield Delivery(note, monitor, file)
 
 
 def _opened(path: Path, mode: int) -> FileIO:

@@ -104,11 +104,16 @@ class Opening:
 @contextmanager
 def opened(opening: Opening, check: Callable[[tc.Table], Checked]) -> Iterator[tuple[tc.Table, Checked]]:
     """Open a table and check what will be asked. Before there is a ledger, a mistake must not make one."""
+    rehearse(opening, check)
+    with opening.open() as table:
+        yield table, check(table)
+
+
+def rehearse(opening: Opening, check: Callable[[tc.Table], object]) -> None:
+    """Check what will be asked, if there is no ledger yet. Nothing is made."""
     if opening.first:
         with opening.open(trial=True) as table:
             check(table)
-    with opening.open() as table:
-        yield table, check(table)
 
 
 def types_of(given: list[str] | None) -> dict[str, str]:

@@ -14,16 +14,19 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.ledger.entries import canonical, from_plain, to_plain
 from targetcharge.tables.questions import what_of
+from targetcharge.tables.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targetcharge.ledger import Answer
     from targetcharge.streaming.monitoring.rules import Rule
 
 _FIELDS: Final = {"monitor", "rule", "version", "day", "key"}
@@ -40,7 +43,7 @@ class Label:
         rule: its name.
         version: of the rule's text: a rule that was changed is another one.
         day: that was looked at.
-        key: as it is published; None if the rule has no keys.
+        key: as it is published; None if the rule has no keys, and on a watch, whose answers have each their own.
     """
 
     monitor: str
@@ -64,6 +67,24 @@ class Label:
             return cls(str(body["monitor"]), str(body["rule"]), str(body["version"]), day, key)
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+
+def label_of(answer: Answer) -> Label | None:
+    """Return the label of an answer, or None if a monitor did not ask for it.
+
+    Answers of a watch share a label, and each has its key.
+    """
+    label, watched = _read(answer.question)
+    return replace(label, key=answer.key) if label is not None and watched else label
+
+
+@lru_cache(maxsize=16)  # answers of a watch come one after another, with the same text
+def _read(question: str) -> tuple[Label | None, bool]:
+    """Return what a question's text has for a label, and whether it is one of a watch."""
+    if '"label":' not in question:  # most have none, and reading them would take a while
+        return None, False
+    record = Record.read(question)
+    return (None, False) if record is None else (Label.read(record.label), bool(record.by))
 
 
 def version_of(rule: Rule, day: str | None, by: Sequence[str]) -> str:

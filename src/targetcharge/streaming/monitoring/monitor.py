@@ -16,23 +16,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.queries.instants import as_date
 from targetcharge.streaming.monitoring.alerts import Look
-from targetcharge.streaming.monitoring.labels import Label
+from targetcharge.streaming.monitoring.labels import label_of
 from targetcharge.streaming.monitoring.rules import Rule, check_name
 from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
 from targetcharge.tables import Table
-from targetcharge.tables.records import Record
+from targetcharge.tables.questions import Watch
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from targetcharge.ledger import Answer
     from targetcharge.streaming.monitoring.alerts import Alert
-    from targetcharge.streaming.monitoring.courses import State
-    from targetcharge.streaming.monitoring.subjects import Name, Subject
+    from targetcharge.streaming.monitoring.labels import Label
+    from targetcharge.streaming.monitoring.subjects import Due, Name
     from targetcharge.tables.questions import Above, Value
 
 
@@ -66,8 +66,9 @@ class Monitor:
             raise InvalidParameter("rules", again, "given once: every rule has a name of its own")
         self.name = name
         self._table = table
-        self._subjects = {each.name: each for each in subjects_of(table, rules, day_column(table, day))}
-        self._states = {key: subject.course.start for key, subject in self._subjects.items()}
+        self._subjects = tuple(subjects_of(table, rules, day_column(table, day)))
+        self._courses = {name: subject.course for subject in self._subjects for name in subject.names}
+        self._states = {name: course.start for name, course in self._courses.items()}
         self._alerts: list[Alert] = []
         self._last: dt.date | None = None
         self._appended: dt.date | None = None
@@ -98,11 +99,10 @@ class Monitor:
             self._appended = found
         return self._asked(found)
 
-    def due(self, day: dt.date | str) -> list[Above | Value]:
+    def due(self, day: dt.date | str) -> list[Due]:
         """Return the questions that a look at a day would ask; nothing is asked."""
         self._refresh()
-        found = self._checked(day)
-        return [self._question(subject, found) for subject in self._open(found)]
+        return self._due(self._checked(day))
 
     def alerts(self, after: int = 0) -> list[Alert]:
         """Return all alerts of these rules in the transcript with a later seq, oldest first."""
@@ -124,33 +124,34 @@ class Monitor:
             raise InvalidParameter("day", found.isoformat(), expected)
         return found
 
-    def _open(self, day: dt.date) -> list[Subject]:
-        """Return what was not answered about a day."""
-        return [each for key, each in self._subjects.items() if self._states[key].day != day]
-
-    def _question(self, subject: Subject, day: dt.date) -> Above | Value:
-        label = subject.label(self.name, day).text()
-        return subject.course.question(self._states[subject.name], subject.about(day), label)
+    def _due(self, day: dt.date) -> list[Due]:
+        return [each for subject in self._subjects for each in subject.due(self.name, day, self._states)]
 
     def _asked(self, day: dt.date) -> Look:
-        stopped, asked = "", [self._question(subject, day) for subject in self._open(day)]
-        if asked:
-            self._torn = True  # should it break on the way, some may have been answered
-            try:
-                answers = self._table.ask_many(asked)
-            except BudgetSpent as error:
-                stopped = str(error)
-            else:
-                self._take(answers)
-                stopped = answers.stopped
-            self._torn = False
+        self._torn = True  # should it break on the way, some may have been answered
+        stopped = self._put(self._due(day))
+        self._torn = False
         alerts = {(alert.rule, alert.key): alert for alert in self._alerts if alert.day == day}
-        left = tuple(subject.told for subject in self._open(day))
-        told = [subject.told for subject in self._subjects.values()]
+        told = {(rule, key): state.day == day for (rule, _, key), state in self._states.items()}
         fired = tuple(alerts[each] for each in told if each in alerts)
-        return Look(
-            day, fired, tuple(each for each in told if each not in alerts and each not in left), left, stopped
-        )
+        quiet = tuple(each for each, answered in told.items() if answered and each not in alerts)
+        return Look(day, fired, quiet, tuple(each for each, answered in told.items() if not answered), stopped)
+
+    def _put(self, due: list[Due]) -> str:
+        """Ask questions in order; return why not all were answered, empty if they were."""
+        for number, run in enumerate(_runs(due)):
+            try:
+                answers = self._table.ask(run) if isinstance(run, Watch) else self._table.ask_many(run)
+            except BudgetSpent as error:
+                return str(error)
+            except NotAllowed as error:
+                if not number:
+                    raise
+                return str(error)
+            self._take(answers)
+            if answers.stopped:
+                return answers.stopped
+        return ""
 
     def _refresh(self) -> None:
         """Read what was written to the ledger since, here or elsewhere."""
@@ -163,27 +164,35 @@ class Monitor:
     def _take(self, answers: Iterable[Answer]) -> None:
         """Learn from answers; those that are known already say nothing new."""
         for answer in answers:
-            if (label := _label_of(answer)) is None or label.monitor != self.name:
+            if (label := label_of(answer)) is None or label.monitor != self.name:
                 continue
             if self._last is None or label.day > self._last:
                 self._last = label.day
             self._learn((label.rule, label.version, label.key), answer, label)
 
     def _learn(self, name: Name, answer: Answer, label: Label) -> None:
-        state: State | None = self._states.get(name)
+        state = self._states.get(name)
         if state is None or (state.day is not None and label.day <= state.day):
             return
-        self._states[name], alert = self._subjects[name].course.next(state, answer, label)
+        self._states[name], alert = self._courses[name].next(state, answer, label)
         if alert is not None:
             self._alerts.append(alert)
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<monitor {self.name!r}, {len(self._subjects):,} numbers, last look {self._last}>"
+        return f"<monitor {self.name!r}, {len(self._states):,} numbers, last look {self._last}>"
 
 
-def _label_of(answer: Answer) -> Label | None:
-    if '"label":' not in answer.question:  # most have none, and reading them would take a while
-        return None
-    record = Record.read(answer.question)
-    return None if record is None else Label.read(record.label)
+def _runs(due: Iterable[Due]) -> Iterator[Watch | list[Above | Value]]:
+    """Yield watches by themselves, and questions between them together: they share scans where they can."""
+    run: list[Above | Value] = []
+    for each in due:
+        if not isinstance(each, Watch):
+            run.append(each)
+            continue
+        if run:
+            yield run
+            run = []
+        yield each
+    if run:
+        yield run

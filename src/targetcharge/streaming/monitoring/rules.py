@@ -47,7 +47,7 @@ class Rule:
         so_far: whether it is about all rows up to the day, and not only about those of the day.
         anew: whether every day stands for itself: each that reaches the threshold is reported, and no fall.
         by: a column, or two: then the rule is about each of the keys by itself.
-        keys: their declared values.
+        keys: their declared values. Those below the threshold are asked in one scan, all others in one each.
     """
 
     name: str

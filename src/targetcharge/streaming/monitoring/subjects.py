@@ -7,20 +7,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.queries.columns import Column, column_of
 from targetcharge.queries.columns import Kind as ColumnKind
+from targetcharge.queries.columns import column_of
 from targetcharge.queries.declared_keys import declared
 from targetcharge.queries.predicates import Compare, Operator
 from targetcharge.streaming.monitoring.courses import Course
 from targetcharge.streaming.monitoring.labels import Label, version_of
 from targetcharge.tables import questions
 from targetcharge.tables.keys import published
-from targetcharge.tables.questions import Distinct, Sum, what_of
+from targetcharge.tables.questions import Above, Distinct, Sum, Value, Watch, what_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.columns import Column
+    from targetcharge.queries.keys import Keys
+    from targetcharge.streaming.monitoring.courses import State
     from targetcharge.streaming.monitoring.rules import Rule
     from targetcharge.tables import Table
     from targetcharge.tables.questions import What
@@ -29,48 +31,64 @@ _SCALES: Final = 4
 """Of the noise, between the threshold and where a number that has risen has fallen."""
 
 Name = tuple[str, str, object]
-"""A rule's name, the version of its text, and a key."""
+"""A rule's name, the version of its text, and a key: what the answers about a number are known by."""
+
+Due = Above | Value | Watch
+"""What a monitor asks."""
 
 
 @final
 @dataclass(frozen=True)
 class Subject:
-    """A number that is asked about at every look.
+    """What a rule is about: a number, or one for each of its keys.
 
     Attributes:
-        course: of the number.
+        course: of each number.
         version: of the rule's text.
-        key: as it is published; None if the rule has none.
-        where: the rows of the key.
         day: the column of days, if there is one.
+        keys: the rows of each key; None if the rule has none.
+        told: the keys as they are published; only None if the rule has none.
+        watch: of all keys, to ask those that are low in one scan; None if each is asked by itself.
     """
 
     course: Course
     version: str
-    key: object
-    where: Predicate | None
     day: Column | None
+    keys: Keys | None
+    told: tuple[object, ...]
+    watch: Watch | None
 
     @property
-    def name(self) -> Name:
-        """Return what its answers are known by."""
-        return self.course.rule.name, self.version, self.key
+    def names(self) -> list[Name]:
+        """Return what the answers about its numbers are known by."""
+        return [(self.course.rule.name, self.version, key) for key in self.told]
 
-    @property
-    def told(self) -> tuple[str, object]:
-        """Return what its owner calls it."""
-        return self.course.rule.name, self.key
+    def due(self, monitor: str, day: dt.date, states: Mapping[Name, State]) -> Iterator[Due]:
+        """Yield what is asked about a day: what is low together, then all others one by one.
 
-    def label(self, monitor: str, day: dt.date) -> Label:
-        """Return what is written on its question about a day."""
-        return Label(monitor, self.course.rule.name, self.version, day, self.key)
+        Args:
+            monitor: its name.
+            day: that is looked at.
+            states: what is known of the numbers; those that are answered about the day are not asked.
+        """
+        left = [(place, states[name]) for place, name in enumerate(self.names) if states[name].day != day]
+        label = Label(monitor, self.course.rule.name, self.version, day)
+        if self.watch is not None:
+            low = [place for place, state in left if not state.high]
+            left = [(place, state) for place, state in left if state.high]
+            if low:
+                some = self.watch.keys.some(low)
+                yield replace(self.watch, what=self._about(day), keys=some, label=label.text())
+        for place, state in left:
+            named = replace(label, key=self.told[place])
+            yield self.course.question(state, self._about(day, place), named.text())
 
-    def about(self, day: dt.date) -> What:
-        """Return the number of a day."""
+    def _about(self, day: dt.date, place: int | None = None) -> What:
+        """Return the number of a day: of one key, or of none."""
         what = what_of(self.course.rule.what)
         parts = [] if what.where is None else [f"({what.where})"]
-        if self.where is not None:
-            parts.append(str(self.where))
+        if self.keys is not None and place is not None:
+            parts.append(str(self.keys.where(place)))
         if self.day is not None:
             parts.append(_until(self.day, day) if self.course.rule.so_far else _on(self.day, day))
         return replace(what, where=" AND ".join(parts)) if parts else what
@@ -93,31 +111,37 @@ def day_column(table: Table, name: str | None) -> Column | None:
     """
     if name is None:
         return None
-    column = column_of(name, _schema(table), "day")
+    column = column_of(name, table.schema, "day")
     if column.kind not in (ColumnKind.DATE, ColumnKind.TIME):
         raise InvalidParameter("day", name, f"a column of dates or times, and it is {column.kind}")
     return column
 
 
 def subjects_of(table: Table, rules: Sequence[Rule], day: Column | None) -> Iterator[Subject]:
-    """Yield the numbers of all rules, in order; refuse what cannot be asked of this table.
+    """Yield what each rule is about, in order; refuse what cannot be asked of this table.
 
     Raises:
         InvalidParameter: if a rule makes no sense on these columns.
         NotAllowed: if the table cannot price it.
     """
-    schema = _schema(table)
     for rule in rules:
         if rule.so_far and day is None:
             raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
         course = _course(table, rule)
         version = version_of(rule, None if day is None else day.name, _names(rule))
         if rule.by is None:
-            yield Subject(course, version, None, None, day)
-            continue
-        keys = declared(rule.by, rule.keys, schema)
-        for index, key in enumerate(published(keys)):
-            yield Subject(course, version, key, keys.where(index), day)
+            yield Subject(course, version, day, None, (None,), None)
+        else:
+            keys = declared(rule.by, rule.keys, table.schema)
+            yield Subject(course, version, day, keys, published(keys), _watch(table, rule, keys))
+
+
+def _watch(table: Table, rule: Rule, keys: Keys) -> Watch | None:
+    """Return the question about all keys, if there is one: not of distinct values, nor on several meters."""
+    what = what_of(rule.what)
+    if rule.threshold is None or isinstance(what, Distinct) or len(table.meters) > 1:
+        return None
+    return questions.watch(what, [column.name for column in keys.columns], keys, rule.threshold)
 
 
 def _course(table: Table, rule: Rule) -> Course:
@@ -137,7 +161,3 @@ def _course(table: Table, rule: Rule) -> Course:
 def _names(rule: Rule) -> tuple[str, ...]:
     by = rule.by
     return () if by is None else (by,) if isinstance(by, str) else tuple(by)
-
-
-def _schema(table: Table) -> Mapping[str, Column]:
-    return {name: Column(name, ColumnKind(kind)) for name, kind in table.describe().columns}
