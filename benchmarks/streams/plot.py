@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PLACE: Final = Path("docs/images/streams.svg")
 
 _BLUE, _GREY = "#1f5fa8", "#9a9a9a"
-_SIZES: Final = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-_LENGTHS: Final = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+_SIZES: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
+_LENGTHS: Final = (10_000, 100_000, 1_000_000)
 
 
 def draw() -> Figure:

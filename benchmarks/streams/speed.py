@@ -60,7 +60,9 @@ def _new_copies(kind: Kind | Make, copies: int) -> Copies:
 
 
 def _stream(kind: Kind | Make, copies: int, items: np.ndarray) -> None:
-    _new_stream(kind, copies).follow(items)
+    if len(_new_stream(kind, copies).follow(items)) < len(items):
+        msg = "the budget ended on the way"
+        raise RuntimeError(msg)
 
 
 def _alone(kind: Kind | Make, copies: int, items: np.ndarray) -> None:

@@ -99,6 +99,7 @@ NO_ELEMENTS = [
     np.array([[1, 2], [3, 4]]),
     np.array(["2024-01-01"], "M8[D]"),
     np.array(5),
+    pd.DataFrame({"name": [PRIVATE]}),
 ]
 
 

@@ -1,4 +1,5 @@
 import math
+import threading
 from fractions import Fraction
 
 import mpmath
@@ -65,3 +66,19 @@ def test_power_zero_is_certain_and_shapes_are_kept():
     drawn = ExponentialCoins(1, 3).draw(np.array([[0, 400], [400, 0]]), SeededEntropy(2))
     assert drawn.tolist() == [[True, False], [False, True]]
     assert ExponentialCoins(1, 3).draw(np.zeros((0, 4), dtype=np.int64), SeededEntropy(2)).shape == (0, 4)
+
+
+def test_threads_extend_the_table_by_the_same_digits():
+    coins, start = ExponentialCoins(1, 10), threading.Barrier(8)
+
+    def draw(power):
+        start.wait()
+        coins.draw(np.array([power]), SeededEntropy(power))
+
+    threads = [threading.Thread(target=draw, args=(600 + 10 * place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    known = coins._first.tolist()
+    assert known[1:] == [digits(Fraction(power, 10), 1) for power in range(1, len(known))]

@@ -144,3 +144,35 @@ def test_an_algorithm_that_fails_costs_and_says_nothing():
         stream.estimate()
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert stream.meter.hits_left == stream.plan.changes - 1
+
+
+@pytest.mark.parametrize("wrong", [None, "raises"])
+def test_an_aggregation_that_fails_half_way_ends_the_stream(wrong):
+    calls = []
+
+    def aggregate(prior):
+        calls.append(prior)
+        if len(calls) <= 30:
+            return CHOICES["permute_and_flip"](prior)
+        if wrong == "raises":
+            msg = "the owner's own mistake"
+            raise ValueError(msg)
+        return wrong
+
+    stream, _ = stream_of([50.0] * 50, aggregate)
+    with pytest.raises(ValueError, match=r"own mistake|aggregate is"):
+        stream.follow(range(50))
+    assert (stream.value, stream.changes) == ("middle", 1)
+    with pytest.raises(tc.NotAllowed, match="broke"):
+        stream.follow(range(3))
+
+
+def test_an_aggregation_cannot_call_its_own_stream():
+    def aggregate(prior):
+        stream.update(7)
+        return CHOICES["permute_and_flip"](prior)
+
+    stream, script = stream_of([50.0] * 9, aggregate)
+    with pytest.raises(tc.NotAllowed, match="from within a call of its own"):
+        stream.estimate()
+    assert not script.asked

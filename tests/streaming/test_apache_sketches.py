@@ -13,7 +13,7 @@ pytest.importorskip("datasketches", reason="the extra `sketches` is not installe
 BUDGET = tc.Budget(10.0, 1e-6)
 MAKERS = {"hll": apache.hll, "cpc": apache.cpc, "theta": apache.theta}
 SEEDS = np.random.default_rng(1).integers(0, 2**63, 40).tolist()
-LIMITS = {"hll": (7, 21), "cpc": (4, 26), "theta": (5, 26)}
+LIMITS = {"hll": (7, 16), "cpc": (4, 16), "theta": (5, 16)}
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

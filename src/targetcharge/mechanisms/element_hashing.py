@@ -87,7 +87,11 @@ def _chunks(elements: object) -> Iterator[list[object]]:
         for start in range(0, len(elements), _CHUNK):
             yield elements[start : start + _CHUNK].tolist()
         return
-    if isinstance(elements, str | bytes) or not isinstance(elements, Iterable):
+    if (
+        isinstance(elements, str | bytes)
+        or not isinstance(elements, Iterable)
+        or getattr(elements, "ndim", 1) != 1
+    ):
         raise TypeError(_ELEMENTS)
     left = iter(elements)
     while chunk := list(islice(left, _CHUNK)):

@@ -85,7 +85,7 @@ class MaximaLaw:
             left -= len(drawn)
         return self.levels(smallest)
 
-    def put(self, sketch: NDArray[np.uint8], buckets: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+    def put(self, sketch: NDArray[np.uint8], buckets: NDArray[np.intp], words: NDArray[np.uint64]) -> None:
         """Put elements into a sketch by their buckets and words."""
         above = words < self._rising[-1]
         np.maximum.at(sketch, buckets[above], self.levels(words[above]))

@@ -43,8 +43,9 @@ class Series:
         algorithm: to be priced and named by; never run on its own.
         outcomes: all that may be published, each once.
         count: how many requests there are.
-        draw: the outcomes of the requests from one up to another. Each is drawn with fresh randomness, whatever
-            was drawn before; whether it is a hit follows from the outcome and public facts.
+        draw: the outcomes of the requests from one up to another, in order, each once. Each is drawn with fresh
+            randomness, by an ε-DP law that may depend on the outcomes before it and nothing else that was drawn;
+            whether it is a hit follows from the outcomes and public facts.
         text: the target in words, if it is another one for each request.
     """
 

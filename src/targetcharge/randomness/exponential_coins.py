@@ -47,9 +47,8 @@ class ExponentialCoins:
         largest = int(powers.max(initial=0))
         if largest > _LONGEST:
             return self._without_digits(powers, entropy)
-        self._extend(largest)
         words = entropy.words(powers.size).reshape(powers.shape)
-        first = self._first[powers]
+        first = self._up_to(largest)[powers]
         drawn: NDArray[np.bool_] = (words < first) | (powers == 0)
         for place in zip(*np.nonzero((words == first) & (powers != 0)), strict=True):
             drawn[place] = self._undecided(int(powers[place]), entropy)
@@ -59,11 +58,12 @@ class ExponentialCoins:
         numerators = powers.ravel().astype(np.uint64) * np.uint64(self._rate.numerator)
         return bernoulli_exp_array(entropy, numerators, self._rate.denominator).reshape(powers.shape)
 
-    def _extend(self, largest: int) -> None:
-        known = len(self._first)
-        if largest >= known:
-            more = [digits(self._rate * power, 1) for power in range(known, largest + 1)]
-            self._first = np.concatenate([self._first, np.array(more, dtype=np.uint64)])
+    def _up_to(self, largest: int) -> NDArray[np.uint64]:
+        known = self._first  # other threads may extend it meanwhile, by the same digits
+        if largest >= len(known):
+            more = [digits(self._rate * power, 1) for power in range(len(known), largest + 1)]
+            self._first = known = np.concatenate([known, np.array(more, dtype=np.uint64)])
+        return known
 
     def _undecided(self, power: int, entropy: Entropy) -> bool:
         """Return the coin whose first digit is that of its probability: the next that differs decides."""

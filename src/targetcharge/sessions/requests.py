@@ -78,7 +78,7 @@ class Requests:
         """Return how many hits to hold back for the next sheet."""
         (price,) = self._asked.most.prices
         room = max(0, meter.tariff.capacity - meter.totals.spent) // price.units
-        return max(1, min(MOST_HITS, room // _SHARE))
+        return max(1, min(MOST_HITS, room // _SHARE, self.left))
 
     def _most(self, hits: int) -> Most:
         return replace(self._asked.most, count=hits, answers=min(MOST_TOGETHER, self.left))

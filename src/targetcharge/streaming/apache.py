@@ -78,19 +78,19 @@ class Counter:
 
 def hll(lg_k: int = 11) -> Callable[[int], Counter]:
     """Return what makes HyperLogLog sketches with 2^lg_k registers. All have one fixed seed: copies get a salt."""
-    size, library, keyed = _size(lg_k, 7, 21), _library(), _Keyed()
+    size, library, keyed = _size(lg_k, 7, 16), _library(), _Keyed()
     return lambda seed: Counter(library.hll_sketch(size), keyed, salt=seed)
 
 
 def cpc(lg_k: int = 10) -> Callable[[int], Counter]:
     """Return what makes compressed probabilistic counting sketches with 2^lg_k rows."""
-    size, library, keyed = _size(lg_k, 4, 26), _library(), _Keyed()
+    size, library, keyed = _size(lg_k, 4, 16), _library(), _Keyed()
     return lambda seed: Counter(library.cpc_sketch(size, seed), keyed)
 
 
 def theta(lg_k: int = 10) -> Callable[[int], Counter]:
     """Return what makes theta sketches that keep about 2^lg_k hash values."""
-    size, library, keyed = _size(lg_k, 5, 26), _library(), _Keyed()
+    size, library, keyed = _size(lg_k, 5, 16), _library(), _Keyed()
     return lambda seed: Counter(library.update_theta_sketch(size, 1.0, seed), keyed)
 
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.choosing.permute_and_flip import PermuteAndFlip
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Consensus:
     @property
     def bonus(self) -> int:
         """Return by how much the score of staying is raised."""
-        return int(self.inertia * self.copies)
+        return bonus_of(self.inertia, self.copies)
 
     @cached_property
     def _choice(self) -> PermuteAndFlip:
@@ -85,3 +87,12 @@ class Consensus:
         chosen = self._choice.draw(self.scores(estimates, place), entropy)
         found: NDArray[np.intp] = self.grid.moves(place).places[chosen]
         return found
+
+
+def bonus_of(inertia: float, copies: int) -> int:
+    """Return the bonus for staying: a share of the copies from 0 up to, but not including, all of them."""
+    expected = "a number from 0 up to, but not including, 1"
+    share = checks.real("inertia", inertia, expected)
+    if not 0 <= share < 1:
+        raise InvalidParameter("inertia", inertia, expected)
+    return int(share * copies)

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from targetcharge.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -97,9 +99,19 @@ class SketchCopies:
         self._spare = spare
 
     def check(self, items: Items, weights: Weights) -> Items:
-        """Feed the spare: whatever it raises is the caller's to see. Items before that are in the spare only."""
+        """Feed the spare: whatever it raises is the caller's to see. Items before that are in the spare only.
+
+        So a sketch may refuse an item for what it is, not for what came before it.
+        """
         for arguments in _calls(items, weights):
-            self._spare.update(*arguments)
+            try:
+                self._spare.update(*arguments)
+            except TypeError as error:
+                if weights is None:
+                    raise
+                raise InvalidParameter(
+                    "weights", weights, f"left out if the sketch takes none ({error})"
+                ) from None
         return items
 
     def follow(self, items: Items, weights: Weights) -> NDArray[np.float64]:

@@ -64,7 +64,7 @@ class Polynomials:
 
 
 def _product(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a·b modulo 2^61 - 1, itself at most 2^61, for factors below 2^61.
+    """Return a·b modulo 2^61 - 1, itself below 2^61 + 8, for factors below 2^61.
 
     With a = a₁·2^31 + a₀ and b likewise, 2^62 ≡ 2 and 2^61 ≡ 1: all sums stay below 2^64.
     """

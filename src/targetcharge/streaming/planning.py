@@ -20,7 +20,7 @@ from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.exact import exact_hits
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import up
-from targetcharge.streaming.consensus import INERTIA
+from targetcharge.streaming.consensus import INERTIA, bonus_of
 from targetcharge.streaming.grid import Grid
 
 if TYPE_CHECKING:
@@ -103,15 +103,6 @@ def copies_of(value: int) -> int:
     if not whole or not 2 <= value <= MOST_COPIES:
         raise InvalidParameter("copies", value, f"an integer from 2 to {MOST_COPIES:,}")
     return int(value)
-
-
-def bonus_of(inertia: float, copies: int) -> int:
-    """Return the bonus for staying: a share of the copies from 0 up to, but not including, all of them."""
-    expected = "a number from 0 up to, but not including, 1"
-    share = checks.real("inertia", inertia, expected)
-    if not 0 <= share < 1:
-        raise InvalidParameter("inertia", inertia, expected)
-    return int(share * copies)
 
 
 def share_of_wrong_copies(budget: Budget, failure: float) -> float:

@@ -14,16 +14,18 @@ elements of the stream. While the copies agree with the value it stays, for free
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Iterable
+from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
-from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions import Session
+from targetcharge.sessions.attempt import attempt
 from targetcharge.streaming import planning
 from targetcharge.streaming.consensus import INERTIA, Consensus
 from targetcharge.streaming.copies import Kind
@@ -32,6 +34,8 @@ from targetcharge.streaming.independence import seeded
 from targetcharge.streaming.publishing import ByAggregation, ByConsensus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
     from targetcharge.accounting.budget import Budget
@@ -86,6 +90,7 @@ class RobustStream:
         if not self.plan.changes and query_epsilon is None:
             raise InvalidParameter("copies", copies, f"more, or {budget} larger: it does not cover one change")
         self._lock = RLock()
+        self._inside = False
         self._whole = True
         self._copies = _copies(sketch, self.plan.copies)
         self._session = Session(
@@ -108,10 +113,12 @@ class RobustStream:
         Raises:
             InvalidParameter: naming an item or weight that cannot be one; none was taken in.
         """
-        with self._lock:
+        with self._turn():
             checked, heavy = self._checked(items, weights)
             self._whole = False
-            self._copies.update(checked, heavy)
+            failure = attempt(partial(self._copies.update, checked, heavy))  # what it says is about one copy
+            if failure is not None:
+                raise failure.error()
             self._whole = True
 
     def estimate(self) -> Any:  # noqa: ANN401 - a number, unless an aggregation publishes something else
@@ -122,8 +129,7 @@ class RobustStream:
         Raises:
             BudgetSpent: if a change is not covered.
         """
-        with self._lock:
-            self._check_whole()
+        with self._turn():
             return self._publisher.look(self._copies.estimates)
 
     def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> NDArray[Any]:
@@ -139,24 +145,18 @@ class RobustStream:
             BudgetSpent: if not even the first value is covered.
             InvalidParameter: naming an item or weight that cannot be one; none was taken in.
         """
-        with self._lock:
+        with self._turn():
             checked, heavy = self._checked(items, weights)
 
             def rows(first: int, last: int) -> NDArray[np.float64]:
-                self._whole = False
-                found = self._copies.follow(checked[first:last], None if heavy is None else heavy[first:last])
-                self._whole = True
-                return found
+                self._whole = False  # until all is published: what fails on the way leaves nobody to know how far
+                return self._copies.follow(checked[first:last], None if heavy is None else heavy[first:last])
 
-            try:
-                return self._publisher.publish(len(checked), rows)
-            except (ComputationFailed, KeyboardInterrupt, SystemExit, CancelledError):
-                # nobody knows how many items were taken in
-                self._whole = False
-                raise
+            values = self._publisher.publish(len(checked), rows)
+            self._whole = True
+            return values
 
     def _checked(self, items: Iterable[Any], weights: ArrayLike | None) -> tuple[Items, Weights]:
-        self._check_whole()
         if isinstance(items, str | bytes):
             raise InvalidParameter("items", items, "a sequence of items; one text is one item, for `update`")
         if not isinstance(items, Iterable):
@@ -167,12 +167,21 @@ class RobustStream:
         heavy = None if weights is None else _weights(weights, len(listed))
         return self._copies.check(listed, heavy), heavy
 
-    def _check_whole(self) -> None:
-        if not self._whole:
-            msg = (
-                "an update of this stream was interrupted, and its copies may no longer be alike: make another one"
-            )
-            raise NotAllowed(msg)
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Let one call after another in, unless an earlier one broke, or this one is made from within another."""
+        with self._lock:
+            if self._inside:
+                msg = "a stream cannot be asked from within a call of its own, such as by its `aggregate`"
+                raise NotAllowed(msg)
+            if not self._whole:
+                msg = "an update of this stream broke, and its copies may no longer be alike: make another one"
+                raise NotAllowed(msg)
+            self._inside = True
+            try:
+                yield
+            finally:
+                self._inside = False
 
     @property
     def value(self) -> Any:  # noqa: ANN401 - as `estimate`
