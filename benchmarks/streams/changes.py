@@ -47,7 +47,7 @@ def followed(updates: int, distinct: int) -> Followed:
     new = np.diff(ranks, prepend=-1) > 0
     earlier = (np.random.default_rng(1).random(updates) * (ranks + 1)).astype(np.int64)
     stream = RobustStream(
-        *(DistinctValues(256), COPIES, BUDGET), tolerance=TOLERANCE, smallest=SMALLEST, estimates=updates
+        *(DistinctValues(), COPIES, BUDGET), tolerance=TOLERANCE, smallest=SMALLEST, estimates=updates
     )
     published = stream.follow(np.where(new, ranks, earlier))
     if len(published) < updates:
@@ -69,7 +69,7 @@ def changes_table(updates: int | None = None) -> Table:
     """Return the table: streams of one length with more or fewer changes, then of other lengths with the same."""
     most = min(UPDATES, 50_000) if updates is None else updates
     table = Table("updates", "distinct items", "changes needed", "changes paid for", "largest error")
-    table.title = f"{COPIES} copies of DistinctValues(256), tolerance {TOLERANCE:g}, budget {BUDGET}"
+    table.title = f"{COPIES} copies of DistinctValues(), tolerance {TOLERANCE:g}, budget {BUDGET}"
     table.title_justify = "left"
     streams = [(most, size) for size in (100, 1_000, 10_000, most)] + [(most // 10, 1_000), (most // 50, 1_000)]
     for count, size in streams:

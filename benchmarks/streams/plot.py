@@ -59,6 +59,8 @@ def _by_copies(axes: Axes) -> None:
     axes.loglog([low, high], [top * (low / high) ** 2, top], "--", color=_GREY, label="square of the copies")
     axes.set_title("1,000,000 estimates, δ' = 1e-6", fontsize=10)
     axes.set_xlabel("copies")
+    axes.set_xticks(NUMBERS, [f"{number:,}" for number in NUMBERS])
+    axes.minorticks_off()
     axes.set_ylabel("changes survived")
     axes.legend(frameon=False, fontsize=8)
 

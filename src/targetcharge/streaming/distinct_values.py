@@ -50,7 +50,7 @@ class DistinctValues:
         size: how many hash values a copy keeps; its standard error is about 1/sqrt(size).
     """
 
-    size: int = 256
+    size: int = 1_024
 
     def __post_init__(self) -> None:
         """Check the size."""
