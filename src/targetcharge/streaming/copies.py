@@ -26,11 +26,14 @@ import numpy as np
 from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from targetcharge.randomness import Entropy
+
+    Item = Any
+    """An element of a stream: whatever its sketch takes."""
 
     Items = Sequence[Any] | NDArray[Any]
     """Elements of a stream, in order."""
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 class Sketch(Protocol):
     """What summarises a stream in little memory. With weights, `update(item, weight)`."""
 
-    def update(self, item: Any, /) -> object:  # noqa: ANN401 - a sketch's own kind of items
+    def update(self, item: Item, /) -> object:
         """Take in one element of the stream."""
         ...
 
@@ -54,7 +57,7 @@ class Sketch(Protocol):
 class Copies(Protocol):
     """All copies of a sketch at once."""
 
-    def check(self, items: Items, weights: Weights) -> Items:
+    def check(self, items: Items, weights: Weights, /) -> Items:
         """Return the items as `follow` takes them, or raise; no copy has changed.
 
         Raises:
@@ -62,11 +65,11 @@ class Copies(Protocol):
         """
         ...
 
-    def follow(self, items: Items, weights: Weights) -> NDArray[np.float64]:
+    def follow(self, items: Items, weights: Weights, /) -> NDArray[np.float64]:
         """Take in some items; return all estimates after each of them, a row for each item."""
         ...
 
-    def update(self, items: Items, weights: Weights) -> None:
+    def update(self, items: Items, weights: Weights, /) -> None:
         """Take in some items."""
         ...
 
@@ -150,7 +153,7 @@ class SketchCopies:
             return math.nan
 
 
-def _calls(items: Items, weights: Weights) -> Any:  # noqa: ANN401 - an iterator over arguments of `update`
+def _calls(items: Items, weights: Weights) -> Iterator[tuple[Any, ...]]:
     """Return the arguments of each update: plain Python values, which is what sketches take."""
     plain = items.tolist() if isinstance(items, np.ndarray) else items
     return ((item,) for item in plain) if weights is None else zip(plain, weights.tolist(), strict=True)

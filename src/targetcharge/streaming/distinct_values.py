@@ -14,6 +14,7 @@ hundreds would be far off; here they are independent for any four.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -83,7 +84,7 @@ class DistinctCopies:
             )
         return self._number(items)
 
-    def follow(self, items: Items, weights: Weights) -> NDArray[np.float64]:  # noqa: ARG002 - `check` refuses them
+    def follow(self, items: Items, _: Weights, /) -> NDArray[np.float64]:
         """Take in items, some at a time; most of them change no copy."""
         found = np.empty((len(items), len(self._kept)))
         for some, values in self._hashed(items):
@@ -94,11 +95,10 @@ class DistinctCopies:
             found[some] = _filled(rows)
         return found
 
-    def update(self, items: Items, weights: Weights) -> None:  # noqa: ARG002 - as above
+    def update(self, items: Items, _: Weights, /) -> None:
         """Take in items."""
-        for _, values in self._hashed(items):
-            for _ in self._kept_of(values):
-                pass
+        for some in self._hashed(items):
+            deque(self._kept_of(some[1]), maxlen=0)
 
     def _hashed(self, items: Items) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
         """Yield the hash values of some items at a time, a row for each."""

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     Row = Callable[[], NDArray[np.float64]]
     """The estimates of all copies now."""
 
-    Aggregate = Callable[[Any], Algorithm]
+    Value = Any
+    """What is published: a number, or whatever an aggregation publishes."""
+
+    Aggregate = Callable[[Value], Algorithm]
     """From the published value to a private algorithm of the copies' estimates, an array."""
 
 _CELLS: Final = 2**18
@@ -46,11 +49,11 @@ class Publisher(Protocol):
     """What a stream publishes through."""
 
     @property
-    def value(self) -> Any:  # noqa: ANN401 - of an aggregation, whatever it publishes
+    def value(self) -> Value:
         """Return what was published last."""
         ...
 
-    def look(self, row: Row) -> Any:  # noqa: ANN401 - as above
+    def look(self, row: Row) -> Value:
         """Return the value now.
 
         Raises:

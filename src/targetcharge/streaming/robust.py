@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from targetcharge.sessions.reading import Reading
     from targetcharge.streaming.copies import Copies, Items, Weights
     from targetcharge.streaming.independence import Make
-    from targetcharge.streaming.publishing import Aggregate, Publisher
+    from targetcharge.streaming.publishing import Aggregate, Publisher, Value
 
 _ENTRIES = 1_000
 """What the ledger in memory remembers of the past."""
@@ -64,7 +64,7 @@ class RobustStream:
         inertia: float = INERTIA,
         smallest: float = planning.SMALLEST,
         largest: float = planning.LARGEST,
-        start: Any = 0.0,  # noqa: ANN401 - with an aggregation, whatever that publishes
+        start: Value = 0.0,
         aggregate: Aggregate | None = None,
     ) -> None:
         """Draw the copies' randomness from the operating system; the stream is empty.
@@ -121,7 +121,7 @@ class RobustStream:
                 raise failure.error()
             self._whole = True
 
-    def estimate(self) -> Any:  # noqa: ANN401 - a number, unless an aggregation publishes something else
+    def estimate(self) -> Value:
         """Publish the value for the stream as it is; pay if it is another one.
 
         After a jump it may take a few changes until the value is the right one; all of them are paid for.
@@ -184,7 +184,7 @@ class RobustStream:
                 self._inside = False
 
     @property
-    def value(self) -> Any:  # noqa: ANN401 - as `estimate`
+    def value(self) -> Value:
         """Return what was published last; free."""
         return self._publisher.value
 
