@@ -9,45 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 
+from cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
 from cli.commands import CODE, run, start
 from targetcharge.cli.monitor import command
 
-FILE = """
-table: visits
-unit: person
-epsilon: 200
-delta: 1e-6
-query_epsilon: 1
-day: day
-alerts: alerts.jsonl
-rules:
-  - {name: ill, where: ill = TRUE, threshold: 500}
-  - {name: all, tolerance: 25%}
-"""
-COUNTS = {"2024-01-01": (800, 100), "2024-01-02": (900, 700), "2024-01-03": (1500, 700), "2024-01-04": (1500, 0)}
-FIRED = [
-    ("all", "2024-01-01", "first"),
-    ("ill", "2024-01-02", "rose"),
-    ("all", "2024-01-03", "moved"),
-    ("ill", "2024-01-04", "fell"),
-]
-
-
-def arrive(folder, day):
-    """Put the file of a day into the folder: so many visitors, of whom so many are ill."""
-    many, ill = COUNTS[day]
-    columns = {"person": range(many), "ill": [True] * ill + [False] * (many - ill)}
-    columns["day"] = [dt.date.fromisoformat(day)] * many
-    pd.DataFrame(columns).to_parquet(folder / "visits" / f"{day}.parquet", index=False)
+HUGE = 10**400  # no double
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "visits").mkdir()
-    arrive(tmp_path, "2024-01-01")
-    (tmp_path / "clinic.yaml").write_text(FILE)
-    return tmp_path
+    return founded(tmp_path)
 
 
 @pytest.fixture
@@ -55,11 +27,6 @@ def whole(folder):
     for day in COUNTS:
         arrive(folder, day)
     return folder
-
-
-def told(text):
-    alerts = [json.loads(line) for line in text.splitlines()]
-    return [(alert["rule"], alert["day"], alert["kind"]) for alert in alerts]
 
 
 @pytest.mark.parametrize("charging", ["shared", "individual"])
@@ -131,8 +98,10 @@ def test_nothing_is_asked_in_a_dry_run(whole):
         assert "count(ill = TRUE AND day = '2024-01-01') >= 500" in done.out
     assert sorted(path.name for path in whole.iterdir()) == ["clinic.yaml", "visits"]
     assert run("monitor", "clinic.yaml", "--until", "2024-01-02").code == 8
-    asked = run("monitor", "clinic.yaml", "--until", "2024-01-03", "--dry-run").out
-    assert "2 days to look at, from 2024-01-02 to 2024-01-03" in asked
+    asked = run("monitor", "clinic.yaml", "--until", "2024-01-04", "--dry-run").out
+    assert "2 days to look at, from 2024-01-03 to 2024-01-04. Asked about 2024-01-03:" in asked
+    assert "day = '2024-01-03'" in asked
+    assert run("monitor", "clinic.yaml", "--until", "2024-01-02", "--dry-run").out == "nothing is due\n"
 
 
 def test_a_budget_that_is_spent(whole):
@@ -282,7 +251,11 @@ rules:
         ("day: day", "types: [a]", "clinic.yaml: types is <list>; it must be columns with their kinds"),
         ("day: day", "rows: true", "clinic.yaml: rows is True; it must be left out"),
         ("day: day", "day: [", "this is not YAML"),
-        ("alerts.jsonl", "nowhere/alerts.jsonl", "nowhere/alerts.jsonl: it cannot be written"),
+        (
+            "alerts.jsonl",
+            "nowhere/alerts.jsonl",
+            "clinic.yaml: alerts is 'nowhere/alerts.jsonl'; it must be a file that",
+        ),
         ("day: day", "day: ill", "day is 'ill'; it must be a column of dates or times"),
         ("threshold: 500", "limit: 500", "clinic.yaml, item 1: there is no field 'limit'; there are name,"),
         ("threshold: 500", "threshold: x", "clinic.yaml, item 1: threshold is 'x'; it must be a number"),
@@ -295,6 +268,26 @@ rules:
         ("name: all, ", "", "clinic.yaml, item 2: name is None; it must be given: alerts carry it"),
         ("name: all", "where: ages > 3, name: all", "clinic.yaml, item 2: "),
         ("name: all", "by: ill, keys: [3], name: all", "clinic.yaml, item 2: keys[0] is 3"),
+        ("name: all", "by: 3, keys: [3], name: all", "clinic.yaml, item 2: by is 3; it must be the name of"),
+        ("name: all", "by: true, keys: [3], name: all", "clinic.yaml, item 2: by is True; it must be the name of"),
+        ("name: all", "by: [3], keys: [3], name: all", "clinic.yaml, item 2: by is 3; it must be one of"),
+        ("threshold: 500", f"threshold: {HUGE}", "clinic.yaml, item 1: threshold is 1000"),
+        ("threshold: 500", f"threshold: 500, margin: {HUGE}", "clinic.yaml, item 1: margin is 1000"),
+        ("tolerance: 25%", f"tolerance: {HUGE}", "clinic.yaml, item 2: tolerance is 1000"),
+        ("epsilon: 200", f"epsilon: {HUGE}", "clinic.yaml: epsilon is 1000"),
+        ("threshold: 500", f"sum: person, lower: {HUGE}, upper: 1", "clinic.yaml, item 1: lower is 1000"),
+        ("threshold: 500", f"sum: person, lower: 0, upper: {HUGE}", "clinic.yaml, item 1: upper is 1000"),
+        (
+            "threshold: 500",
+            f"threshold: 5, sum: person, lower: 0, upper: 1, grid: {HUGE}",
+            "clinic.yaml, item 1: grid is 1000",
+        ),
+        (
+            "threshold: 500",
+            f"threshold: 5, distinct: person, per_unit: {HUGE}",
+            "clinic.yaml, item 1: per_unit is 1000",
+        ),
+        ("day: day", "ledger: nowhere/l.db", "nowhere/l.db: this ledger cannot be written: No such file"),
     ],
 )
 def test_mistakes_name_their_place(folder, old, new, problem):

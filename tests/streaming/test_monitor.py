@@ -1,12 +1,13 @@
 import datetime as dt
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 import targetcharge as tc
 from streaming.days import FIRST, breaking, day, kinds, opened, people
-from targetcharge.streaming.monitoring import Alert, Monitor, Rule
+from targetcharge.streaming.monitoring import Alert, Kind, Monitor, Rule
 
 
 def watched(rule, counts, **options):
@@ -237,9 +238,12 @@ def test_a_monitor_hears_of_what_another_object_asked():
 
 def test_a_rule_that_was_changed_is_a_new_one():
     with opened() as table:
-        Monitor(table, [Rule("x", threshold=500)], day="day").look(FIRST, people(0, 600))
+        (alert,) = Monitor(table, [Rule("x", threshold=500)], day="day").look(FIRST, people(0, 600)).alerts
         changed = Monitor(table, [Rule("x", threshold=400)], day="day")
         assert changed.alerts() == []
+        (former,) = changed.alerts(former=True)
+        assert former == replace(alert, kind=Kind.FORMER)
+        assert changed.alerts(after=former.seq, former=True) == []
         assert kinds(changed.look(FIRST)) == [("x", "rose")]
         assert Monitor(table, [Rule("x", threshold=500.0)], day="day").alerts() != []  # the same number
 
@@ -274,6 +278,14 @@ def test_labels_are_text_and_answers_keep_them():
         ({"tolerance": "15"}, "tolerance is '15'; .* such as \"15%\""),
         ({"tolerance": True}, "tolerance is True"),
         ({"margin": -1}, "margin is -1; it must be a number of at least 0"),
+        (
+            {"threshold": -(2**53), "margin": 2**53},
+            "threshold - margin is -18014398509481984; it must be a number",
+        ),
+        ({"threshold": -(2.0**53), "margin": 2.0**53}, "threshold - margin is -1.80"),
+        ({"threshold": 10**400}, "threshold is 1000"),
+        ({"margin": 10**400}, "margin is 1000"),
+        ({"tolerance": 10**400}, "tolerance is 1000"),
         ({"threshold": None, "tolerance": 3, "margin": 3}, "margin is 3; it must be left out"),
         ({"threshold": None, "tolerance": 3, "anew": True}, "anew is True; it must be left out"),
         ({"anew": 1}, "anew is 1; it must be True or False"),
@@ -300,6 +312,9 @@ def test_rules_that_make_no_sense(given, problem):
         ([Rule("x", "age > 5", threshold=5)], {}, "age"),
         ([Rule("x", "cost > 1) OR (cost > 2", threshold=5)], {}, "where"),  # and it stays inside its parentheses
         ([Rule("x", threshold=5, by="kind", keys=[3])], {}, r"keys\[0\] is 3"),
+        ([Rule("x", threshold=5, by=3, keys=["a"])], {}, "by is 3; it must be the name of a column"),
+        ([Rule("x", threshold=5, by=True, keys=["a"])], {}, "by is True; it must be the name of a column"),
+        ([Rule("x", threshold=5, by=[["kind"]], keys=["a"])], {}, "by is <list>; it must be one of the columns"),
         ([Rule("x", threshold=5)], {"day": "kind"}, "day is 'kind'; it must be a column of dates or times"),
         ([Rule("x", threshold=5)], {"day": "days"}, "day"),
         ([Rule("x", threshold=5)], {"name": " "}, "name is ' '"),
@@ -327,6 +342,7 @@ def test_days_and_tables_that_are_none():
     [
         (Rule("x", threshold=500), 460),  # four scales of 10
         (Rule("x", threshold=500, margin=7), 493),
+        (Rule("x", threshold=-(2**53)), -(2**53)),  # thresholds end there
         (Rule("x", tc.questions.total("cost", 0, 5), threshold=500), pytest.approx(300, abs=0.01)),
         (Rule("x", tc.questions.distinct("person"), threshold=20), 1),
         (Rule("x", tolerance=5), None),

@@ -289,3 +289,15 @@ def test_keys_that_were_declared_before_are_keys_of_their_columns_only():
         with pytest.raises(tc.InvalidParameter, match="label is 3; it must be text"):
             table.ask(tc.questions.watch(None, "kind", keys, 500, label=3))
         assert len(table.transcript) == 2
+
+
+def test_hours_are_other_numbers_than_instants(visits, tmp_path):
+    """The keys are told alike, and the rows are not the same."""
+    instants = [dt.datetime(2024, 3, 1, hour) for hour in range(3)]
+    options = {"ledger": tmp_path / "ledger", "query_epsilon": 1.0}
+    with tc.open(visits, "person", BUDGET, **options) as table:
+        hours = Rule("x", threshold=300, by="at", keys=tc.hours("2024-03-01 00:00", "2024-03-01 02:00"))
+        assert [alert.key for alert in Monitor(table, [hours]).look(FIRST).alerts] == ["2024-03-01 00:00:00"]
+        exact = Monitor(table, [Rule("x", threshold=300, by="at", keys=instants)])
+        assert exact.alerts() == []
+        assert len(exact.look(FIRST).quiet) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, final
 
@@ -11,11 +12,13 @@ import typer
 import targetcharge as tc
 from targetcharge.cli.exits import FIRED, INTERRUPTED
 from targetcharge.cli.mistakes import Mistake
-from targetcharge.cli.monitor.delivery import alone, delivery
+from targetcharge.cli.monitor.delivery import alone, delivery, say
 from targetcharge.cli.monitor.files import read_file
+from targetcharge.cli.monitor.places import check_alerts
 from targetcharge.cli.tables.opening import Opening, rehearse
-from targetcharge.cli.tables.showing import note
+from targetcharge.cli.tables.showing import counted, listed, note
 from targetcharge.cli.tables.stopping import stoppable
+from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.instants import iso_date
 from targetcharge.streaming.monitoring import Monitor
@@ -49,38 +52,40 @@ def command(
     Example: tct monitor flights.yaml --since 2013-01-01
 
     Alerts are JSON lines on the standard output. Exit codes: 0 nothing fired, 8 something fired, 2 mistake,
-    3 refused or budget spent (also if something fired), 4 ledger, 5 computation failed, 7 table cannot be read,
-    130 Ctrl-C.
+    3 refused or budget spent (also if something fired), 4 ledger or output cannot be written, 5 computation
+    failed, 7 table cannot be read, 130 Ctrl-C.
     """
     file, (first, last) = read_file(questions), (_date("--since", since), _date("--until", until))
-    last = dt.date.today() - _DAY if last is None else last  # of whoever runs it
+    last = _yesterday() if last is None else last
+    tell = _nothing if quiet else note
     if dry_run:
-        opening = Opening.of(file.source, file.options)
-        with opening.open(trial=opening.first) as table:
-            _show(table, _monitor(table, file), file, first, last)
+        _rehearse(file, first, last, tell)
         return
-    with alone(questions):
-        _look(file, first, last, _nothing if quiet else note)
+    with alone(questions, tell):
+        _look(file, first, last, tell)
 
 
 def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
     """Look at the days that are due; end with the code that says what happened."""
-    opening = Opening.of(file.source, file.options)
+    opening = _opening(file)
     rehearse(opening, lambda table: _days(_monitor(table, file), file, first, last))
-    with delivery(Path(opening.ledger), file.name, file.alerts) as way, stoppable() as stop:
+    with delivery(Path(opening.ledger), file.name, file.alerts, tell) as way, stoppable() as stop:
         if opening.first:
             tell(f"making the ledger {opening.ledger}")
         with opening.open() as table:
             monitor = _monitor(table, file)
             way.resume(inspect(Path(opening.ledger)).state.fields["ledger"])
             run = _Run(monitor, way, tell)
+            _tell_of_since(monitor, first, tell)
             run.catch_up(_days(monitor, file, first, last), stop)
             tell(run.summary(table))
     run.end(stop)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+def _opening(file: MonitorFile) -> Opening:
+    opening = Opening.of(file.source, file.options)
+    check_alerts(file, Path(opening.ledger))
+    return opening
 
 
 def _nothing(_: str) -> None:
@@ -116,12 +121,12 @@ class _Run:
         self._looked += 1
         self._deliver()
         if look.stopped:
-            left = ", ".join(rule if key is None else f"{rule} {key}" for rule, key in look.unanswered)
+            left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
             self._tell(f"{day}: not answered: {left}")
             self._stopped = look.stopped
 
     def _deliver(self) -> None:
-        alerts = self._monitor.alerts(self._way.told)
+        alerts = self._monitor.alerts(self._way.told, former=True)
         self._way.tell(alerts)
         self._fired += len(alerts)
         for alert in alerts:
@@ -130,7 +135,7 @@ class _Run:
     def summary(self, table: tc.Table) -> str:
         """Return how it went, in a sentence."""
         left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
-        days, alerts = _count(self._looked, "day"), _count(self._fired, "alert")
+        days, alerts = counted(self._looked, "day"), counted(self._fired, "alert")
         return f"{days} looked at, {alerts}{left}"
 
     def end(self, stop: Stop) -> None:
@@ -164,28 +169,51 @@ def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
 
 def _days(monitor: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> list[dt.date]:
     """Return the days to look at: from the last one on, of which something may be unanswered."""
-    known = monitor.last
-    if known is not None and last < known:
-        expected = f"{known} or later: the monitor {file.name!r} has looked at that day already"
-        raise tc.InvalidParameter("--until", last.isoformat(), expected)
-    start = known or first or last
+    monitor.checked(last, "--until")
+    start = monitor.last or first or last
     if last < start:
         raise tc.InvalidParameter("--since", start.isoformat(), f"{last} or earlier, the last day to look at")
     return [last] if file.day is None else tc.days(start, last).listed()
 
 
-def _show(table: tc.Table, monitor: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> None:
-    """Print what would be asked. What is asked later depends on what is published before."""
-    days = _days(monitor, file, first, last)
-    typer.echo(f"{_count(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:")
-    for question in monitor.due(days[0]):
-        typer.echo(f"\n{table.preview(question)}")
+def _tell_of_since(monitor: Monitor, first: dt.date | None, tell: Callable[[str], None]) -> None:
+    if first is not None and monitor.last is not None:
+        tell(f"--since is ignored: the monitor {monitor.name!r} has looked at {monitor.last} already")
+
+
+def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
+    """Print what would be asked first. The ledger is read and not opened, so that nothing is noted beside it."""
+    opening = _opening(file)
+    opening.check_terms()
+    with opening.open(trial=True) as table:
+        monitor = _monitor(table, file)
+        if not opening.first:
+            entries = inspect(Path(opening.ledger), last=sys.maxsize).last
+            monitor.recall(answer for entry in entries for answer in answers_in(entry))
+        _tell_of_since(monitor, first, tell)
+        days = _days(monitor, file, first, last)
+        if not monitor.due(days[0]):  # the last day was answered
+            days = days[1:]
+        if not days:
+            say("nothing is due\n")
+            return
+        say(f"{counted(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:\n")
+        for question in monitor.due(days[0]):
+            say(f"\n{table.preview(question)}\n")
 
 
 def _date(option: str, text: str | None) -> dt.date | None:
     if text is None:
         return None
     try:
-        return iso_date(text)
+        found = iso_date(text)
     except ValueError:
         raise tc.InvalidParameter(option, text, "a date such as 2024-01-31") from None
+    if found > (today := dt.date.today()):
+        raise tc.InvalidParameter(option, text, f"{today} or earlier: a day that has come")
+    return found
+
+
+def _yesterday() -> dt.date:
+    """Return the last day that is over both here and in UTC, of which the days of zoned times are."""
+    return min(dt.date.today(), dt.datetime.now(dt.UTC).date()) - _DAY

@@ -34,6 +34,7 @@ _FIELDS: Final = (*_TEXTS, *_NUMBERS, "rows", "meter", "charging", "types", "rul
 _NEEDED: Final = ("table", "epsilon", "delta", "rules")
 
 _NUMBER: Final = ("where", "sum", "lower", "upper", "grid", "distinct", "per_unit")
+_BOUNDS: Final = ("lower", "upper")
 _FIGURES: Final = ("threshold", "margin", "prior")
 _RULE: Final = ("name", *_NUMBER, *_FIGURES, "tolerance", "so_far", "anew", "by", "keys")
 
@@ -44,6 +45,7 @@ class MonitorFile:
     """What a file says.
 
     Attributes:
+        path: of the file.
         source: the table.
         options: how it is opened.
         name: of the monitor.
@@ -52,6 +54,7 @@ class MonitorFile:
         rules: with the place of each in the file.
     """
 
+    path: Path
     source: str
     options: TableOptions
     name: str
@@ -105,7 +108,7 @@ def _file(path: Path, given: Mapping[str, Any]) -> MonitorFile:
         new_data=True,
     )
     source, name = str(path.parent / str(texts["table"])), texts["name"] or path.stem
-    return MonitorFile(source, options, name, texts["day"], beside["alerts"], _rules(path, given["rules"]))
+    return MonitorFile(path, source, options, name, texts["day"], beside["alerts"], _rules(path, given["rules"]))
 
 
 def _rules(path: Path, found: object) -> tuple[tuple[str, Rule], ...]:
@@ -137,7 +140,7 @@ def _rule_of(given: Mapping[str, Any]) -> Rule:
     threshold, margin, prior = (_figure(name, given.get(name)) for name in _FIGURES)
     return Rule(
         value_of("name", given["name"]),
-        what_of({name: value_of(name, given[name]) for name in _NUMBER if name in given}),
+        what_of({name: _part(name, given[name]) for name in _NUMBER if name in given}),
         threshold=threshold,
         tolerance=_tolerance(given.get("tolerance")),
         margin=margin,
@@ -147,6 +150,12 @@ def _rule_of(given: Mapping[str, Any]) -> Rule:
         by=_listed(given.get("by")),
         keys=_listed(given.get("keys")),
     )
+
+
+def _part(name: str, value: object) -> Any:  # noqa: ANN401 - of each field its own kind
+    """Return a field of what is asked; an integer that is no double is none."""
+    found = value_of(name, value)
+    return _number(name, found) if name in _BOUNDS else found
 
 
 def _tolerance(value: object) -> float | str | None:
@@ -174,14 +183,17 @@ def _text(name: str, value: object) -> str | None:
 
 def _number(name: str, value: object) -> float | None:
     """Return a number; YAML takes 1e-6 for text."""
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            raise InvalidParameter(name, value, "a number") from None
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InvalidParameter(name, value, "a number")
-    return value
+    try:
+        number = float(value)
+    except ValueError:
+        raise InvalidParameter(name, value, "a number") from None
+    except OverflowError:
+        raise InvalidParameter(name, value, "a number below 1e308") from None
+    return number if isinstance(value, str) else value
 
 
 def _flag(name: str, value: object) -> bool:

@@ -78,6 +78,23 @@ class Opening:
         rest = known["query_epsilon"], known["meter"], known["charging"]
         return cls(source, ledger, known["unit"], budget, *rest, options)
 
+    def check_terms(self) -> None:
+        """Refuse terms that the ledger was not made for, without opening it.
+
+        Raises:
+            NotAllowed: if there is a ledger of another budget, ε, meter or charging.
+        """
+        if self.first:
+            return
+        mine = {**vars(self), "epsilon": self.budget.epsilon, "delta": self.budget.delta}
+        made = {name: value for name, value in _of_ledger(self.ledger).items() if name != "unit"}
+        others = [
+            f"{name} was {value!r} and is {mine[name]!r}" for name, value in made.items() if mine[name] != value
+        ]
+        if others:
+            msg = f"the ledger {self.ledger} was made for other terms: {'; '.join(others)}"
+            raise tc.NotAllowed(msg)
+
     @property
     def first(self) -> bool:
         """Return whether there is no ledger yet."""

@@ -78,9 +78,8 @@ def _end(results: Results) -> None:
         raise outcome.error
     if outcome.interrupted:
         hits = sum(answer.hit for answer in outcome.answers)
-        told = (
-            f"tct: {outcome.stopped}: {_count(hits, 'hit')} of {_count(len(outcome.answers), 'answer')} published"
-        )
+        many = counted(len(outcome.answers), "answer")
+        told = f"tct: {outcome.stopped}: {counted(hits, 'hit')} of {many} published"
         more = f"; what was paid for and is not shown is in {results.ledger}" if outcome.hurried else ""
         typer.echo(f"{told} and paid for{more}", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -108,7 +107,7 @@ def _show(results: Results) -> None:
         rows = [[*map(str, results.label(index)), *_words(answer)] for index, answer in enumerate(answers)]
         out.print(grid([*results.heads, "answer", "95% interval", "cost"], rows))
     if results.unanswered:
-        out.print(f"not answered: {_listed([_shown(label) for label in results.unanswered])}")
+        out.print(f"not answered: {listed([_shown(label) for label in results.unanswered])}")
     if answers or results.unanswered or not results.outcome.stopped:
         out.print(_closing(results))
 
@@ -161,17 +160,22 @@ def _closing(results: Results) -> str:
     standing: dict[str, Any] = results.standing
     answers, budget = results.outcome.answers, standing["guarantee"]
     hits = sum(answer.hit for answer in answers)
-    left = "" if standing["hits_left"] is None else f", {_count(standing['hits_left'], 'hit')} left"
+    left = "" if standing["hits_left"] is None else f", {counted(standing['hits_left'], 'hit')} left"
     if standing["charging"] == "individual":
-        left = f"; each unit takes part in {_count(standing['hits_left'], 'hit')} at most"
+        left = f"; each unit takes part in {counted(standing['hits_left'], 'hit')} at most"
     return (
-        f"{len(answers):,} answered, {_count(hits, 'hit')}{left}."
+        f"{len(answers):,} answered, {counted(hits, 'hit')}{left}."
         f" All that is ever published with {results.ledger} is"
         f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {standing['unit']}."
     )
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> counted(1, "hit"), counted(2000, "hit")
+    ('1 hit', '2,000 hits')
+    """
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -179,7 +183,8 @@ def _shown(label: Sequence[object]) -> str:
     return " ".join(str(part) for part in label if part != "")
 
 
-def _listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
+    """Return the first few of many, and how many more there are."""
     more = f" and {len(parts) - _MOST_LISTED:,} more" if len(parts) > _MOST_LISTED else ""
     return ", ".join(parts[:_MOST_LISTED]) + more
 

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     MOVED = "moved"
     FELL = "fell"
     FIRST = "first"
+    FORMER = "former"
 
 
 @final
@@ -37,7 +38,8 @@ class Alert:
         key: that it is about; None if the rule has no keys.
         day: that was looked at.
         kind: "rose" to the threshold, "fell" below it, "moved" by more than the tolerance, or "first": the first
-            value of a rule that has no threshold and no prior.
+            value of a rule that has no threshold and no prior. "former": a rule that was changed or taken away
+            since, or one of its keys, fired; which of the others it was, and the prior, is not known without it.
         value: the noisy number; None if it is not told, as of distinct values that fell.
         interval: that holds the true number in at least 95% of draws.
         prior: what was known before; None if that was nothing, or no more than "below the threshold".
@@ -70,11 +72,10 @@ class Alert:
     def __str__(self) -> str:
         """Return it as a sentence."""
         key = "" if self.key is None else f" {self.key}"
-        verb = "is" if self.kind is Kind.FIRST else f"{self.kind}"
+        verb = {Kind.FIRST: "is", Kind.FORMER: "(as it was) fired"}.get(self.kind, f"{self.kind}")
         prior = "" if self.prior is None else f" from {self.prior:,}"
-        value = (
-            "" if self.value is None else f" {self.value:,}" if self.kind is Kind.FIRST else f" to {self.value:,}"
-        )
+        link = {Kind.FIRST: " ", Kind.FORMER: " with "}.get(self.kind, " to ")
+        value = "" if self.value is None else f"{link}{self.value:,}"
         return f"{self.day}: {self.rule}{key} {verb}{prior}{value}"
 
 

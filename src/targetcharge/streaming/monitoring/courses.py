@@ -89,22 +89,10 @@ class Course:
         after = replace(state, day=label.day)
         if not answer.hit:
             return after, None
-        value = answer.outcome if isinstance(answer.outcome, int | float) else None
+        value = _value(answer)
         kind = self._kind(state, value)
         high = self.rule.threshold is not None and kind is not Kind.FELL and not self.rule.anew
-        alert = Alert(
-            label.monitor,
-            label.rule,
-            label.key,
-            label.day,
-            kind,
-            value,
-            answer.interval,
-            None if self.rule.anew else state.value,
-            answer.seq,
-            answer.snapshot,
-            answer.received,
-        )
+        alert = alert_of(answer, label, kind, None if self.rule.anew else state.value)
         return replace(after, high=high, value=value), alert
 
     def _kind(self, state: State, value: float | None) -> Kind:
@@ -113,3 +101,24 @@ class Course:
         if self.floor is not None and (value is None or value < self.floor):
             return Kind.FELL
         return Kind.FIRST if state.value is None else Kind.MOVED
+
+
+def alert_of(answer: Answer, label: Label, kind: Kind, prior: float | None = None) -> Alert:
+    """Return what an answer that is a hit reports."""
+    return Alert(
+        label.monitor,
+        label.rule,
+        label.key,
+        label.day,
+        kind,
+        _value(answer),
+        answer.interval,
+        prior,
+        answer.seq,
+        answer.snapshot,
+        answer.received,
+    )
+
+
+def _value(answer: Answer) -> float | None:
+    return answer.outcome if isinstance(answer.outcome, int | float) else None

@@ -87,16 +87,17 @@ def _read(question: str) -> tuple[Label | None, bool]:
     return (None, False) if record is None else (Label.read(record.label), bool(record.by))
 
 
-def version_of(rule: Rule, day: str | None, by: Sequence[str]) -> str:
+def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None = None) -> str:
     """Return what tells a rule's text from any other; its keys are not part of it, so that some may be added.
 
     Args:
         rule: whose text it is.
         day: the column of days, if there is one.
         by: the columns of the keys.
+        grain: what a key of times stands for: a day or an hour; None for the time itself.
     """
     said = {name: _figure(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
-    flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by)}
+    flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
     body = canonical({"what": repr(what_of(rule.what)), **said, **flags})
     return hashlib.sha256(body.encode("ascii")).hexdigest()[:_DIGITS]
 

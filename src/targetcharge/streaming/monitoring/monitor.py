@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.queries.instants import as_date
-from targetcharge.streaming.monitoring.alerts import Look
+from targetcharge.streaming.monitoring.alerts import Kind, Look
+from targetcharge.streaming.monitoring.courses import alert_of
 from targetcharge.streaming.monitoring.labels import label_of
 from targetcharge.streaming.monitoring.rules import Rule, check_name
 from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
@@ -70,6 +71,7 @@ class Monitor:
         self._courses = {name: subject.course for subject in self._subjects for name in subject.names}
         self._states = {name: course.start for name, course in self._courses.items()}
         self._alerts: list[Alert] = []
+        self._former: dict[int, Alert] = {}
         self._last: dt.date | None = None
         self._appended: dt.date | None = None
         self._read = 0
@@ -91,7 +93,7 @@ class Monitor:
                 nothing was added and nothing asked, and the look can be repeated.
         """
         self._refresh()
-        found = self._checked(day)
+        found = self.checked(day)
         if rows is not None:
             if self._appended == found:
                 raise InvalidParameter("rows", rows, f"left out: rows of {found} are appended already")
@@ -102,12 +104,22 @@ class Monitor:
     def due(self, day: dt.date | str) -> list[Due]:
         """Return the questions that a look at a day would ask; nothing is asked."""
         self._refresh()
-        return self._due(self._checked(day))
+        return self._due(self.checked(day))
 
-    def alerts(self, after: int = 0) -> list[Alert]:
-        """Return all alerts of these rules in the transcript with a later seq, oldest first."""
+    def alerts(self, after: int = 0, *, former: bool = False) -> list[Alert]:
+        """Return all alerts of these rules in the transcript with a later seq, oldest first.
+
+        Args:
+            after: a seq.
+            former: whether those of rules and keys that this monitor had once, and has no more, are among them.
+        """
         self._refresh()
-        return [alert for alert in self._alerts if alert.seq > after]
+        found = [*self._alerts, *self._former.values()] if former else self._alerts
+        return sorted((alert for alert in found if alert.seq > after), key=lambda alert: alert.seq)
+
+    def recall(self, answers: Iterable[Answer]) -> None:
+        """Learn from answers of another transcript, to see what would be due on its ledger."""
+        self._take(answers)
 
     @property
     def last(self) -> dt.date | None:
@@ -115,13 +127,22 @@ class Monitor:
         self._refresh()
         return self._last
 
-    def _checked(self, day: dt.date | str) -> dt.date:
+    def checked(self, day: dt.date | str, parameter: str = "day") -> dt.date:
+        """Return a day that may be looked at.
+
+        Args:
+            day: the day, or text such as '2024-01-31'.
+            parameter: what the caller calls it.
+
+        Raises:
+            InvalidParameter: if it is before the last one.
+        """
         found = as_date(day)
         if found is None:
-            raise InvalidParameter("day", day, "a date, or text such as '2024-01-31'")
+            raise InvalidParameter(parameter, day, "a date, or text such as '2024-01-31'")
         if self._last is not None and found < self._last:
             expected = f"{self._last} or later: the monitor {self.name!r} has looked at that day already"
-            raise InvalidParameter("day", found.isoformat(), expected)
+            raise InvalidParameter(parameter, found.isoformat(), expected)
         return found
 
     def _due(self, day: dt.date) -> list[Due]:
@@ -172,6 +193,8 @@ class Monitor:
 
     def _learn(self, name: Name, answer: Answer, label: Label) -> None:
         state = self._states.get(name)
+        if state is None and answer.hit:
+            self._former[answer.seq] = alert_of(answer, label, Kind.FORMER)
         if state is None or (state.day is not None and label.day <= state.day):
             return
         self._states[name], alert = self._courses[name].next(state, answer, label)

@@ -89,6 +89,8 @@ class Rule:
                 checks.threshold(name, value)
         if self.margin is not None and checks.threshold("margin", self.margin) < 0:
             raise InvalidParameter("margin", self.margin, "a number of at least 0")
+        if self.threshold is not None and self.margin is not None:
+            checks.threshold("threshold - margin", self.threshold - self.margin)
         if isinstance(self.tolerance, str):
             if not _PERCENT.fullmatch(self.tolerance):
                 raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
+from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import Kind as ColumnKind
 from targetcharge.queries.columns import column_of
@@ -127,12 +128,12 @@ def subjects_of(table: Table, rules: Sequence[Rule], day: Column | None) -> Iter
     for rule in rules:
         if rule.so_far and day is None:
             raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
-        course = _course(table, rule)
-        version = version_of(rule, None if day is None else day.name, _names(rule))
+        course, named = _course(table, rule), None if day is None else day.name
         if rule.by is None:
-            yield Subject(course, version, day, None, (None,), None)
+            yield Subject(course, version_of(rule, named, ()), day, None, (None,), None)
         else:
             keys = declared(rule.by, rule.keys, table.schema)
+            version = version_of(rule, named, [column.name for column in keys.columns], keys.grain)
             yield Subject(course, version, day, keys, published(keys), _watch(table, rule, keys))
 
 
@@ -154,10 +155,5 @@ def _course(table: Table, rule: Rule) -> Course:
     margin = rule.margin
     if margin is None:
         margin = _SCALES * scale if isinstance(what, Sum) else round(_SCALES * scale)
-    floor = threshold - margin
-    return Course(rule, max(1, floor) if isinstance(what, Distinct) else floor, scale)
-
-
-def _names(rule: Rule) -> tuple[str, ...]:
-    by = rule.by
-    return () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    least = 1 if isinstance(what, Distinct) else -checks.MAX_THRESHOLD
+    return Course(rule, max(least, threshold - margin), scale)
