@@ -198,7 +198,11 @@ def test_ctrl_c_ends_after_a_day(monkeypatch):
         return look(self, day)
 
     monkeypatch.setattr(command.Monitor, "look", pressed)
-    done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
+    try:
+        done = run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (done.code, told(done.out)) == (130, FIRED[:1])
 
 
