@@ -39,6 +39,7 @@ def tables() -> Iterator[Table]:
         yield _watches(files)
         yield _questions(files)
         yield _predicates(files)
+        yield _families(files["Parquet"])
         yield _noise()
     with tempfile.TemporaryDirectory() as folder:
         yield _growth(Path(folder))
@@ -129,6 +130,19 @@ def _predicates(files: dict[str, Path]) -> Table:
                 first, again = _once(partial(opened.ask_many, asked)), _once(partial(opened.ask_many, asked))
             ratio = f"{separate / first:.1f}"
             table.add_row(name, words, readable(separate), readable(first), readable(again), ratio)
+    return table
+
+
+def _families(file: Path) -> Table:
+    """Return what it saves that questions which differ in a value share a scan."""
+    title = f"questions whether the patients of a county are as many as before; one by one: {ALONE} were run"
+    table = Table("counties", "one by one", "ask_many", "ratio", title=title, title_justify="left")
+    for many in (2, 20, 200, PREDICATES):
+        asked = [tc.questions.value(f"{WHERE} AND county = {key}", 400, 5000) for key in range(many)]
+        with _open(file, "patient") as opened:
+            alone = statistics.mean(_once(partial(opened.ask_many, [each])) for each in asked[:ALONE]) * many
+            together = statistics.median(_once(partial(opened.ask_many, asked)) for _ in range(REPEATS))
+        table.add_row(f"{many:,}", readable(alone), readable(together), f"{alone / together:.1f}")
     return table
 
 

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from engines.asking import measures, measures_by_key, told
 from engines.rows import tables
 from engines.sources import FOLDER, SOURCES
+from targetcharge.queries.predicates import All
 
 TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))
 """Random tables of each source: about sixty comparisons each."""
@@ -35,7 +37,14 @@ def test_all_measures_of_random_tables(name, data):
             agree({told(each): (engine.measure([each]), naive.measure([each])) for each in questions})
             agree({"together": (engine.measure(questions), naive.measure(questions))})
             agree({told(*each): (engine.measure_by(*each), naive.measure_by(*each)) for each in keyed})
+            agree({f"{told(*each)} in one call": in_one_call(engine, naive, *each) for each in keyed})
             engine.check_unchanged()
+
+
+def in_one_call(engine, naive, measure, keys):
+    """Ask for the measure of each key by itself, all in one call: a family, but for days and hours of times."""
+    each = [replace(measure, where=All((keys.where(place), measure.where))) for place in range(len(keys.values))]
+    return engine.measure(each), naive.measure_by(measure, keys)
 
 
 def agree(answers):

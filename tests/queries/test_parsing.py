@@ -1,7 +1,6 @@
 """Texts that are predicates, and what they become; what `str` writes is read back as the same."""
 
 import datetime as dt
-import subprocess
 import sys
 from fractions import Fraction
 
@@ -343,8 +342,3 @@ def test_what_is_no_text(text):
     with pytest.raises(InvalidParameter, match='it must be a text such as "age > 65') as refusal:
         parse(text, SCHEMA)
     assert refusal.value.name == "where"
-
-
-def test_the_parser_of_sql_is_imported_when_it_is_needed():
-    script = "import sys; import targetcharge.queries.parsing; sys.exit('sqlglot' in sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603 - our own script

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import targetcharge as tc
-from tables.people import near, opened, table
+from tables.people import MANY, near, opened, table
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q
@@ -90,17 +90,27 @@ def test_sums_by_key():
         assert near(answers[0], 36_000, 7000)
 
 
-def test_one_scan_answers_all_keys(monkeypatch):
-    scans, measure = [], DuckDBEngine.measure_by
+@pytest.fixture
+def scans(monkeypatch):
+    """The names of the methods with which the data is read, as it is."""
+    found = []
 
-    def counted(engine, *arguments):
-        scans.append(1)
-        return measure(engine, *arguments)
+    def told(name, inner):
+        def outer(engine, *arguments, **options):
+            found.append(name)
+            return inner(engine, *arguments, **options)
 
-    monkeypatch.setattr(DuckDBEngine, "measure_by", counted)
+        return outer
+
+    for name in ("_by_key", "_one"):
+        monkeypatch.setattr(DuckDBEngine, name, told(name, getattr(DuckDBEngine, name)))
+    return found
+
+
+def test_one_scan_answers_all_keys(scans):
     with opened() as t:
         assert len(t.watch(None, "doctor", range(5000), 2000)) == 5000
-        assert len(scans) == 1
+        assert scans == ["_by_key"]
 
 
 def test_a_lazy_watch_scans_for_its_first_answer_and_pays_as_it_goes():
@@ -183,6 +193,52 @@ def test_questions_of_all_kinds_are_answered_in_their_order():
         assert t.meter.hits == 5
         frame = answers.to_pandas()
         assert list(frame["question"]) == [answer.algorithm for answer in answers]
+
+
+def test_questions_that_differ_in_a_value_share_a_scan_and_are_answered_each_for_itself(scans):
+    def asked(make):
+        return [make(f"doctor = {doctor} AND kind = '{kind}'") for doctor in range(40) for kind in "ab"]
+
+    values = asked(lambda where: q.value(where, prior=500, tolerance=3000))
+    sums = asked(lambda where: q.value(q.total("balance", -10, 10, where=where), prior=9, tolerance=8000))
+    both = [each for pair in zip(values, sums, strict=True) for each in pair]
+    with opened() as t:
+        answers = t.ask_many([*both, q.above("kind = 'c'", 5000), q.value(A, prior=6000, tolerance=1000)])
+        assert scans == ["_by_key", "_by_key", "_one", "_one"]
+        assert [answer.hit for answer in answers] == [False] * 162
+        truths = {"a": 6000, "b": 3000, "c": 0}
+        answers = t.ask_many([q.value(f"kind = '{kind}'") for kind in "cabac"])
+        assert all(near(found, truths[kind]) for found, kind in zip(answers, "cabac", strict=True))
+        assert scans[4:] == ["_by_key"]
+
+
+def test_numbers_that_were_read_together_are_read_anew_after_an_append(monkeypatch):
+    """Another thread may append between two answers of a batch."""
+    ask, appended = tc.Session.ask, []
+
+    def asking(session, *arguments):
+        if len(t.transcript) == 1 and not appended:
+            appended.append(t.append(table(MANY, patient=pa.array(range(MANY, 3 * MANY), pa.int64()))))
+        return ask(session, *arguments)
+
+    monkeypatch.setattr(tc.Session, "ask", asking)
+    with opened() as t:
+        before, after = t.ask_many([q.value(f"kind = '{kind}'") for kind in "ab"])
+        assert near(before, 6000)
+        assert near(after, 3000 + 2 * 3000)
+        assert (before.snapshot, after.snapshot) == (1, 2)
+
+
+def test_a_batch_that_breaks_says_no_more_than_that(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("secret")
+
+    with opened() as t:
+        monkeypatch.setattr(DuckDBEngine, "_by_key", broken)
+        with pytest.raises(tc.ComputationFailed) as refusal:
+            t.ask_many([q.value(f"kind = '{kind}'") for kind in "ab"])
+        assert "secret" not in f"{refusal.value} {refusal.value.__cause__} {refusal.value.__context__}"
+        assert t.meter.hits == 1
 
 
 def test_nothing_is_asked_if_one_of_many_cannot_be():

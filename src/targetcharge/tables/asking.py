@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from targetcharge.queries.columns import Schema
     from targetcharge.tables.access import Access
     from targetcharge.tables.questions import Above, Question, Top, Watch
+    from targetcharge.tables.readers import Reader
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: an early end, with what was answered before it
@@ -60,8 +61,14 @@ class Asking:
         self._access.engine.check_unchanged()
         return self._access.session.ask(algorithm)
 
-    def algorithm(self, question: Question, epsilon: float | None) -> Algorithm:
-        """Return what answers a question with one answer; refuse what cannot be asked."""
+    def algorithm(self, question: Question, epsilon: float | None, reader: Reader | None = None) -> Algorithm:
+        """Return what answers a question with one answer; refuse what cannot be asked.
+
+        Args:
+            question: the question.
+            epsilon: of one computation; None for the table's.
+            reader: of the batch that it is part of; None for the table's.
+        """
         if not isinstance(question, Single):
             expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
             raise InvalidParameter("question", question, expected)
@@ -72,7 +79,7 @@ class Asking:
 
         made = gauged(algorithm_of(question, number, query, read), number.gauge)
         record = Record.of(question, number)  # of a question that makes sense, or the line above refuses it
-        reading = self._access.reader.one(Inquiry(number, record, query))
+        reading = (reader or self._access.reader).one(Inquiry(number, record, query))
         return replace(made, default_target=made.default_target or NotPrior(None), question=record.text())
 
     def tests(self, question: Watch | Top, epsilon: float | None) -> tuple[Battery, tuple[str, ...]]:
@@ -106,8 +113,8 @@ class Asking:
         if not isinstance(asked, list | tuple) or not asked:
             raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
         answers: list[Answer] = []
-        alone = len(self._access.session.meters) == 1
-        for each in [self._prepared(run) for run in (runs(asked) if alone else asked)]:
+        alone, reader = len(self._access.session.meters) == 1, self._access.reader.sharing()
+        for each in [self._prepared(run, reader) for run in (runs(asked) if alone else asked)]:
             try:
                 answers.extend(self.all(each) if isinstance(each, Battery) else [self._put(each)])
             except Stopped as stop:
@@ -122,11 +129,11 @@ class Asking:
             return Answers(answers, ("question",), asked[len(answers) :], str(why))
         return Answers(answers, ("question",))
 
-    def _prepared(self, run: list[Above] | Question) -> Battery | Algorithm:
+    def _prepared(self, run: list[Above] | Question, reader: Reader) -> Battery | Algorithm:
         """Return what answers some questions; refuse what cannot be asked, before any of a batch is."""
         if isinstance(run, list):
-            return together(run, self._access.epsilon, self._schema, self._access.reader)
-        algorithm, session = self.algorithm(run, None), self._access.session
+            return together(run, self._access.epsilon, self._schema, reader)
+        algorithm, session = self.algorithm(run, None, reader), self._access.session
         if algorithm.default_target is not None and len(session.meters) == 1:
             session.meter.quote(algorithm.default_target, algorithm.epsilon)
         return algorithm

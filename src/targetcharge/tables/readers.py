@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, final
 
+from targetcharge.queries.families import families
 from targetcharge.queries.measures import Sketch
 from targetcharge.tables.individual.charges import additive, charge_of
 from targetcharge.tables.keys import published
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Engine
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
+    from targetcharge.queries.measures import Measure
     from targetcharge.tables.individual import UnitRoll
     from targetcharge.tables.individual.charges import Charge
     from targetcharge.tables.numbers import Number
@@ -75,6 +78,10 @@ class Reader(Protocol):
         """Return how several counts are read."""
         ...
 
+    def sharing(self) -> Reader:
+        """Return a reader for one batch of questions, whose numbers share scans where they can."""
+        ...
+
 
 @final
 class OfAll:
@@ -102,6 +109,53 @@ class OfAll:
         """Return how an engine tells several measures."""
         measures = [each.number.measure for each in asked]
         return Numbers(lambda engine: engine.measure(measures))
+
+    def sharing(self) -> Reader:
+        """Return one that reads the numbers of a family at once."""
+        return _OfFamilies(self)
+
+
+@final
+class _OfFamilies:
+    """Reads the numbers of one batch: those of a family in one scan, when the first of them is due."""
+
+    individual = False
+
+    def __init__(self, reader: OfAll) -> None:
+        """Ask a reader for all that is not a single number."""
+        self._measures: list[Measure] = []
+        self._known: dict[int, int] = {}
+        self._snapshot = 0
+        self.by = reader.by
+        self.together = reader.together
+        self._alone = reader.one
+
+    def one(self, asked: Inquiry) -> Read:
+        """Return how a number is read, with its relatives among those that this was asked for."""
+        measure, place = asked.number.measure, len(self._measures)
+        if isinstance(measure, Sketch):
+            return self._alone(asked)
+        self._measures.append(measure)
+
+        def read(engine: Engine) -> int:
+            if self._snapshot != engine.snapshot:  # rows were appended since
+                self._snapshot, self._known = engine.snapshot, {}
+            if place not in self._known:
+                some = self._relatives.get(place, [place])
+                self._known |= zip(some, engine.measure([self._measures[each] for each in some]), strict=True)
+            return self._known[place]
+
+        return read
+
+    @cached_property
+    def _relatives(self) -> dict[int, list[int]]:
+        """Return who is in a family with whom, when all have been asked for."""
+        members = [list(family.members) for family in families(self._measures)]
+        return {place: places for places in members for place in places}
+
+    def sharing(self) -> Reader:
+        """Return itself: a batch has one."""
+        return self
 
 
 @final
@@ -131,6 +185,10 @@ class OfThosePaying:
         """Return how several counts are read, each when it is due."""
         charges = [self._charge(each) for each in asked]
         return Numbers(_never, lambda _: self._roll.together(charges))
+
+    def sharing(self) -> Reader:
+        """Return itself: what a unit can pay depends on what was published before."""
+        return self
 
     def _charge(self, asked: Inquiry) -> Charge:
         return charge_of(asked.record, asked.epsilon, self._schema, self._roll.allowance)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_banded
-from scipy.signal import lfilter
+from scipy.linalg.blas import dtbsv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,17 +62,23 @@ def sweep_not_prior(below: Array, top: Array, zero: int, up: float, down: float)
     """Return the level of a NotPrior session: A is best below cell `zero`, B above, both tie in it.
 
     At the tie V_s(0) = [x² V_{s-1}(2) + (1-x) V_{s-1}(-1)] / (1 - x + x²); then each side is a first-order
-    linear recurrence, which `lfilter` runs.
+    linear recurrence.
     """
     ghosted = with_ghosts(below, top)
     higher, lower = ghosted[REACH + 1 : -1], ghosted[1 : -REACH - 1]
     level = np.empty_like(below)
     level[zero] = (up * up * ghosted[REACH + zero + 2] + down * lower[zero]) / (down + up * up)
-    above, _ = lfilter([1.0], [1.0, -down], up * higher[zero + 1 :], zi=[down * level[zero]])
-    under, _ = lfilter([1.0], [1.0, -up], down * lower[:zero][::-1], zi=[up * level[zero]])
-    level[zero + 1 :] = above
-    level[:zero] = under[::-1]
+    level[zero + 1 :] = _recur(down, level[zero], up * higher[zero + 1 :])
+    level[:zero] = _recur(up, level[zero], down * lower[:zero][::-1])[::-1]
     return level
+
+
+def _recur(factor: float, start: float, inputs: Array) -> Array:
+    """Return y₁, y₂, … with y₀ = start and yₖ = factor·yₖ₋₁ + inputs, a triangular system with one band."""
+    bands = np.full((2, len(inputs)), -factor, order="F")
+    right = inputs.copy()
+    right[:1] += factor * start
+    return np.asarray(dtbsv(1, bands, right, lower=1, diag=1, overwrite_x=1))
 
 
 def iterate_policy(

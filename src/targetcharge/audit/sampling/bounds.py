@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
-from scipy.stats import binom
+from scipy.special import betaincc, betainccinv, betaincinv
 
 from targetcharge.errors import InvalidParameter
 
@@ -119,6 +118,11 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
+def _quantile(q: float, runs: int, chance: float) -> int:
+    """Return the fewest successes that a binomial count exceeds with probability at most 1 - q."""
+    return _first(lambda seen: bool(betaincc(seen + 1, runs - seen, chance) >= q), 0, runs)
+
+
 def detectable(epsilon: float, delta: float, runs: int, alpha: float) -> float:
     """Return the ε from which on a false claim of ε at δ is seen nine times out of ten, in the best case.
 
@@ -128,8 +132,8 @@ def detectable(epsilon: float, delta: float, runs: int, alpha: float) -> float:
 
     def seen_at(true: float) -> bool:
         chance = delta + (1 - delta) / (1 + math.exp(-true))
-        likely = int(binom.ppf(_TAIL, runs, chance))
-        rare = int(binom.ppf(1 - _TAIL, runs, 1 - chance))
+        likely = _quantile(_TAIL, runs, chance)
+        rare = _quantile(1 - _TAIL, runs, 1 - chance)
         return epsilon_at_least(Counts(likely, runs), Counts(rare, runs), delta, alpha) > epsilon
 
     low, high = epsilon, epsilon + 1.0

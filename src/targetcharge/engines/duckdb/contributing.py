@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from targetcharge.engines.contributions import Contributions
-from targetcharge.engines.duckdb.measuring import added_up, declared_keys, grouped, joined, named
+from targetcharge.engines.duckdb.measuring import added_up, grouped, joined, named, with_declared
 from targetcharge.engines.sql import clamped, condition, steps
 from targetcharge.queries.measures import Count, Total
 
@@ -130,10 +130,8 @@ def contributions_by(
 ) -> Contributions:
     """Return who contributes to a measure on the rows of each key, of the first snapshots."""
     sql = _by_group(numbers, numbers.relation(snapshot), measure, keys)
-    declared, values = declared_keys(keys)
-    found = link.arrays(
-        f"SELECT * EXCLUDE ({_names(keys)}) FROM ({sql}) JOIN ({declared}) USING ({_names(keys)})", values
-    )
+    joint = f"SELECT * EXCLUDE ({_names(keys)}) FROM ({sql}) JOIN declared USING ({_names(keys)})"
+    found = link.arrays(*with_declared(joint, keys))
     packed = (found["i"] << _ID_BITS) | numbers.ids(found["n"])
     order = np.argsort(packed) if "t" in found else None
     packed = np.sort(packed) if order is None else packed[order]

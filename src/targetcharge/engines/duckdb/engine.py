@@ -20,6 +20,7 @@ from targetcharge.engines.duckdb.numbering import Numbers, numbers_of
 from targetcharge.engines.engine import Engine
 from targetcharge.engines.sql import condition
 from targetcharge.errors import NotAllowed
+from targetcharge.queries.families import families
 from targetcharge.queries.measures import Count
 
 if TYPE_CHECKING:
@@ -95,10 +96,13 @@ class DuckDBEngine(Engine):
         return self._loaded.shape.other
 
     def measure(self, measures: Sequence[Measure]) -> list[int]:
-        """Return each measure: counts of rows together, the others one by one."""
+        """Return each measure: counts of rows together, families in one scan each, the others one by one."""
         unit = self._now.relation.unit
         together = [index for index, each in enumerate(measures) if isinstance(each, Count) and not unit]
         found = dict(zip(together, self._count_rows([measures[index] for index in together]), strict=True))
+        for family in families([None if index in found else each for index, each in enumerate(measures)]):
+            numbers = self._by_key(family.measure, family.keys, sifted=True)
+            found |= {index: numbers[key] for index, key in family.members.items()}
         return [found[index] if index in found else self._one(each) for index, each in enumerate(measures)]
 
     def _count_rows(self, measures: Sequence[Measure]) -> list[int]:
@@ -119,9 +123,12 @@ class DuckDBEngine(Engine):
         return self._loaded.link.number(one(measure, self._now.relation))
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
-        """Return the measure of each key: one GROUP BY, joined with the keys."""
+        """Return the measure of each key: one GROUP BY, joined with the keys, which are most there are."""
+        return self._by_key(measure, keys, sifted=False)
+
+    def _by_key(self, measure: Count | Total, keys: Keys, *, sifted: bool) -> list[int]:
         found = [0] * len(keys.values)
-        for index, value in self._loaded.link.rows(*by_key(measure, keys, self._now.relation)):
+        for index, value in self._loaded.link.rows(*by_key(measure, keys, self._now.relation, sifted=sifted)):
             found[index] = int(value)
         return found
 

@@ -37,7 +37,9 @@ def one(measure: Measure, relation: Relation) -> str:
             return _sketch(measure, relation, where)
 
 
-def added_up(total: Total, relation: Relation, groups: Sequence[str], unit: str | None) -> str:
+def added_up(
+    total: Total, relation: Relation, groups: Sequence[str], unit: str | None, among: str = "TRUE"
+) -> str:
     """Return the query of what each unit contributes to a total, in each group.
 
     Args:
@@ -45,11 +47,12 @@ def added_up(total: Total, relation: Relation, groups: Sequence[str], unit: str 
         relation: the rows.
         groups: the SQL of what tells groups apart; they are named k1, k2, …
         unit: what tells units apart, to be given beside what each contributes as u; None if it is not to be.
+        among: the SQL of which groups are wanted.
     """
     names, given = named(groups), [] if unit is None else ["u"]
     row = [*(f"{group} AS {name}" for group, name in zip(groups, names, strict=True))]
     row += [f"{steps(total, relation.by)} AS step"]
-    where = condition(total.where, relation.by)
+    where = f"{condition(total.where, relation.by)} AND {among}"
     if relation.unit is None:
         row += [] if unit is None else [f"{unit} AS u"]
         rows = f"SELECT {joined(*row)} FROM {relation.rows} WHERE {where}"
@@ -75,23 +78,34 @@ def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
     return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({placed}) WHERE place <= {sketch.per_unit}"
 
 
-def by_key(measure: Count | Total, keys: Keys, relation: Relation) -> tuple[str, list[object]]:
-    """Return the query of a measure of each key that has rows, as i and n, and its parameters: one GROUP BY."""
-    where, rows, groups = condition(measure.where, relation.by), relation.rows, grouped(keys, relation)
+def by_key(
+    measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool = False
+) -> tuple[str, list[object]]:
+    """Return the query of a measure of each key that has rows, as i and n, and its parameters: one GROUP BY.
+
+    Args:
+        measure: what is measured.
+        keys: the keys.
+        relation: the rows.
+        sifted: whether rows of other keys are left out before the rest is grouped: up to twenty times as fast
+            where they are many, and half as fast where there are none.
+    """
+    groups = grouped(keys, relation)
+    among = _among_declared(groups) if sifted else "TRUE"
     names = joined(*named(groups))
     each = joined(*(f"{group} AS {name}" for group, name in zip(groups, named(groups), strict=True)))
+    where, rows = f"{condition(measure.where, relation.by)} AND {among}", relation.rows
     match measure:
         case Count() if relation.unit is None:
             numbers = f"SELECT {each}, count(*) AS n FROM {rows} WHERE {where} GROUP BY ALL"
         case Count():
             known = f"{relation.unit} IS NOT NULL"
-            pairs = f"SELECT DISTINCT {each}, {relation.unit} AS u FROM {rows} WHERE {where} AND {known}"
-            numbers = f"SELECT {names}, count(*) AS n FROM ({pairs}) GROUP BY {names}"
+            units = f"SELECT DISTINCT {each}, {relation.unit} AS u FROM {rows} WHERE {where} AND {known}"
+            numbers = f"SELECT {names}, count(*) AS n FROM ({units}) GROUP BY {names}"
         case Total():
-            inside = added_up(measure, relation, groups, None)
+            inside = added_up(measure, relation, groups, None, among)
             numbers = f"SELECT {names}, sum(contribution) AS n FROM ({inside}) GROUP BY {names}"
-    declared, values = declared_keys(keys)
-    return f"SELECT i, n FROM ({numbers}) JOIN ({declared}) USING ({names})", values
+    return with_declared(f"SELECT i, n FROM ({numbers}) JOIN declared USING ({names})", keys)
 
 
 def grouped(keys: Keys, relation: Relation) -> list[str]:
@@ -102,14 +116,21 @@ def grouped(keys: Keys, relation: Relation) -> list[str]:
     return [f"date_trunc('hour', {parts[0]})"] if keys.grain is Grain.HOUR else parts
 
 
-def declared_keys(keys: Keys) -> tuple[str, list[object]]:
-    """Return the declared keys as a relation of k1, k2 and their index i; and its parameters."""
+def _among_declared(groups: Sequence[str]) -> str:
+    """Return the SQL of whether a row is of a declared key; of two columns, whether each is of one."""
+    pairs = zip(groups, named(groups), strict=True)
+    return " AND ".join(f"{group} IN (SELECT {name} FROM declared)" for group, name in pairs)
+
+
+def with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
+    """Return a query that uses the declared keys, a relation of k1, k2 and their index i; and its parameters."""
     lists: list[object] = []
     parts: list[str] = []
     for place, column in enumerate(keys.columns):
         lists.append([_parameter(column, value[place]) for value in keys.values])
         parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.grain)}[])) AS k{place + 1}")
-    return f"SELECT {joined(*parts)}, unnest(range({len(keys.values)})) AS i", lists
+    declared = f"SELECT {joined(*parts)}, unnest(range({len(keys.values)})) AS i"
+    return f"WITH declared AS MATERIALIZED ({declared}) {query}", lists
 
 
 def named(groups: Sequence[str]) -> list[str]:

@@ -47,7 +47,8 @@ class Rule:
         so_far: whether it is about all rows up to the day, and not only about those of the day.
         anew: whether every day stands for itself: each that reaches the threshold is reported, and no fall.
         by: a column, or two: then the rule is about each of the keys by itself.
-        keys: their declared values. Those below the threshold are asked in one scan, all others in one each.
+        keys: their declared values. Those below the threshold are asked in one scan, and all others in another.
+            Of distinct values each takes one; with a budget for every individual, each of the others.
     """
 
     name: str
