@@ -285,6 +285,25 @@ def test_types_that_only_databases_have(tmp_path):
         assert engine.measure(sketches) == [1, 1, 3, 3, 1]
 
 
+@pytest.mark.parametrize("unit", [None, "id", "name"])
+def test_texts_are_the_same_if_every_character_is_whatever_the_collation_of_a_column(unit, tmp_path):
+    path = tmp_path / "data.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute('CREATE TABLE t (id INT, name TEXT COLLATE NOCASE, "a b" TEXT COLLATE NOACCENT)')
+        connection.execute("INSERT INTO t VALUES (1, 'a', 'e'), (2, 'A', 'é'), (3, 'a', 'é'), (4, 'b', NULL)")
+    with closing(open_duckdb(path, unit)) as engine:
+        names = [engine.schema["a b"]] if unit == "name" else [engine.schema["name"], engine.schema["a b"]]
+        assert engine.measure([Count(None)]) == [3 if unit == "name" else 4]
+        for column in names:
+            some, expected = {"name": ("aAbB", [2, 1, 1, 0]), "a b": ("eéE", [1, 2, 0])}[column.name]
+            wheres = [Compare(column, Operator.EQ, value) for value in some]
+            assert engine.measure([*map(Count, wheres)]) == expected
+            assert [engine.measure([Count(where)])[0] for where in wheres] == expected
+            assert engine.measure_by(Count(None), Keys((column,), tuple((value,) for value in some))) == expected
+            assert engine.measure([Sketch(column, None, 1, 2**40, "key")]) == [sum(each > 0 for each in expected)]
+        assert engine.units() == (3 if unit == "name" else 4)
+
+
 @pytest.mark.parametrize("missing", [[], [None]], ids=["none-missing", "one-missing"])
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
 @pytest.mark.parametrize(

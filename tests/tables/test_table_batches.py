@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from tables.people import MANY, near, opened, table
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q
+from targetcharge.tables.readers import _Batch
 
 A = "kind = 'a'"
 
@@ -227,6 +230,43 @@ def test_numbers_that_were_read_together_are_read_anew_after_an_append(monkeypat
         assert near(before, 6000)
         assert near(after, 3000 + 2 * 3000)
         assert (before.snapshot, after.snapshot) == (1, 2)
+
+
+def test_counts_of_rows_share_a_scan_where_no_cube_helps(scans):
+    many = pa.table({"id": pa.array(range(20_000)), "half": pa.array([place // 2 for place in range(20_000)])})
+    with opened(many, unit=tc.ROW, hits=1) as t:
+        asked = [q.value(f"half = {half} AND id > 5", prior=0, tolerance=4000) for half in range(300)]
+        assert not any(answer.hit for answer in t.ask_many(asked))
+        assert scans == ["_by_key"]
+
+
+def numbers_kept():
+    """How many numbers each batch remembers that is still somewhere in memory."""
+    gc.collect()
+    return [len(each._known) for each in gc.get_objects() if isinstance(each, _Batch)]
+
+
+@pytest.mark.parametrize("fault", [None, RuntimeError, KeyboardInterrupt, tc.BudgetSpent])
+def test_numbers_that_were_read_together_are_forgotten_when_the_batch_ends(monkeypatch, fault):
+    """Also those that were not answered, and also for who looks at the frames of an error."""
+    calls, by_key = [], DuckDBEngine._by_key
+
+    def broken(*arguments, **options):
+        calls.append(numbers_kept())
+        if len(calls) == 2 and fault in (RuntimeError, KeyboardInterrupt):
+            raise fault
+        return by_key(*arguments, **options)
+
+    monkeypatch.setattr(DuckDBEngine, "_by_key", broken)
+    counts = [q.value(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"]
+    sums = [q.value(q.total("balance", 0, 10, where=each.what.where)) for each in counts]
+    errors = {RuntimeError: tc.ComputationFailed, KeyboardInterrupt: KeyboardInterrupt}
+    with opened(hits=1 if fault is tc.BudgetSpent else 9) as t:
+        with pytest.raises(errors[fault]) if fault in errors else nullcontext():
+            t.ask_many([counts[0], sums[0], counts[1], sums[1]])
+        assert calls[1] == [1]  # the other count, while the first sum is read
+        assert len(numbers_kept()) >= 1
+        assert not any(numbers_kept())
 
 
 def test_a_batch_that_breaks_says_no_more_than_that(monkeypatch):

@@ -3,7 +3,7 @@
 >>> from targetcharge.queries.columns import Column, Kind
 >>> county = Column("county", Kind.TEXT)
 >>> asked = [Count(Compare(county, Operator.EQ, name)) for name in ("Kent", "Devon", "Kent")]
->>> [family] = families(asked)
+>>> [family] = families(dict(enumerate(asked)))
 >>> family.measure, family.keys.values, family.members
 (Count(where=None), (('Kent',), ('Devon',)), {0: 0, 1: 1, 2: 0})
 """
@@ -35,7 +35,7 @@ class Family:
     Attributes:
         measure: what they have in common.
         keys: the values in which they differ.
-        members: the place of each among all measures, and that of its key.
+        members: the name of each, and the place of its key.
     """
 
     measure: Count | Total
@@ -43,52 +43,51 @@ class Family:
     members: Mapping[int, int]
 
 
-@final
-@dataclass(frozen=True)
-class _Member:
-    place: int
-    values: tuple[Value, ...]
-
-
-def families(measures: Sequence[Measure | None]) -> Iterator[Family]:
-    """Yield the families among some measures, each of two keys or more; a measure is in one at most.
-
-    Args:
-        measures: some of them; None is in no family.
-    """
+def families(measures: Mapping[int, Measure]) -> Iterator[Family]:
+    """Yield the families among some measures, each of two keys or more; a measure is in one at most."""
     alike: dict[tuple[Count | Total, tuple[Column, ...]], list[_Member]] = {}
-    for place, measure in enumerate(measures):
+    for name, measure in measures.items():
         if not isinstance(measure, Count | Total):
             continue
         fixed, rest = _split(measure.where)
-        if len(fixed) == len({each.column for each in fixed}):
-            fixed = sorted(fixed, key=lambda each: each.column.name)
-            columns = tuple(each.column for each in fixed)
-            member = _Member(place, tuple(each.value for each in fixed))
-            alike.setdefault((replace(measure, where=_joined(rest)), columns), []).append(member)
-    for (measure, columns), members in alike.items():
-        yield from _family(measure, columns, members)
+        columns = tuple(each.column for each in fixed)
+        if len(set(columns)) == len(columns):
+            common = replace(measure, where=_joined(rest))
+            alike.setdefault((common, columns), []).append(_Member(name, tuple(each.value for each in fixed)))
+    for (common, columns), members in alike.items():
+        yield from _among(common, columns, members)
 
 
-def _family(measure: Count | Total, columns: tuple[Column, ...], members: list[_Member]) -> Iterator[Family]:
-    """Yield the family of members with the same columns, if they differ in one or two of those."""
-    first = members[0].values
-    differ = [side for side in range(len(columns)) if any(each.values[side] != first[side] for each in members)]
-    if not 1 <= len(differ) <= _MOST_COLUMNS:
-        return
-    same = [side for side in range(len(columns)) if side not in differ]
-    fixed = [Compare(columns[side], Operator.EQ, first[side]) for side in same]
-    found: dict[tuple[Value, ...], int] = {}
-    places: dict[int, int] = {}
+@final
+@dataclass(frozen=True)
+class _Member:
+    name: int
+    values: tuple[Value, ...]
+
+    def some(self, sides: Sequence[int]) -> tuple[Value, ...]:
+        return tuple(self.values[side] for side in sides)
+
+
+def _among(common: Count | Total, columns: tuple[Column, ...], members: list[_Member]) -> Iterator[Family]:
+    """Yield the families of measures that fix the same columns: the two with the most values tell their keys."""
+    counts = [len({each.values[side] for each in members}) for side in range(len(columns))]
+    order = sorted(range(len(columns)), key=lambda side: (-counts[side], side))
+    keyed = sorted(side for side in order[:_MOST_COLUMNS] if counts[side] > 1)
+    same = [side for side in range(len(columns)) if side not in keyed]
+    groups: dict[tuple[Value, ...], list[_Member]] = {}
     for each in members:
-        key = tuple(each.values[side] for side in differ)
-        places[each.place] = found.setdefault(key, len(found))
-    common = replace(measure, where=_joined([*fixed, *_parts(measure.where)]))
-    yield Family(common, Keys(tuple(columns[side] for side in differ), tuple(found)), places)
+        groups.setdefault(each.some(same), []).append(each)
+    for values, group in groups.items():
+        places: dict[tuple[Value, ...], int] = {}
+        found = {each.name: places.setdefault(each.some(keyed), len(places)) for each in group}
+        if len(places) > 1:
+            fixed = [Compare(columns[side], Operator.EQ, value) for side, value in zip(same, values, strict=True)]
+            measure = replace(common, where=_joined([*fixed, *_parts(common.where)]))
+            yield Family(measure, Keys(tuple(columns[side] for side in keyed), tuple(places)), found)
 
 
 def _split(where: Predicate | None) -> tuple[list[Compare], list[Predicate]]:
-    """Return the parts of a predicate that fix a column's value, and the others."""
+    """Return the parts of a predicate that fix a column's value, and the others; in an order of their own."""
     fixed: list[Compare] = []
     rest: list[Predicate] = []
     for part in _parts(where):
@@ -96,7 +95,7 @@ def _split(where: Predicate | None) -> tuple[list[Compare], list[Predicate]]:
             fixed.append(part)
         else:
             rest.append(part)
-    return fixed, rest
+    return sorted(fixed, key=lambda each: each.column.name), sorted(rest, key=str)
 
 
 def _parts(where: Predicate | None) -> list[Predicate]:

@@ -17,14 +17,14 @@ from targetcharge.tables.readers import Inquiry
 from targetcharge.tables.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from targetcharge.ledger import Answer
     from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Schema
     from targetcharge.tables.access import Access
     from targetcharge.tables.questions import Above, Question, Top, Watch
-    from targetcharge.tables.readers import Reader
+    from targetcharge.tables.readers import Read
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: an early end, with what was answered before it
@@ -61,13 +61,15 @@ class Asking:
         self._access.engine.check_unchanged()
         return self._access.session.ask(algorithm)
 
-    def algorithm(self, question: Question, epsilon: float | None, reader: Reader | None = None) -> Algorithm:
+    def algorithm(
+        self, question: Question, epsilon: float | None, reading: Callable[[Inquiry], Read] | None = None
+    ) -> Algorithm:
         """Return what answers a question with one answer; refuse what cannot be asked.
 
         Args:
             question: the question.
             epsilon: of one computation; None for the table's.
-            reader: of the batch that it is part of; None for the table's.
+            reading: how numbers are read; None for each by itself.
         """
         if not isinstance(question, Single):
             expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
@@ -75,11 +77,11 @@ class Asking:
         number, query = number_asked(question, self._schema), self.query(epsilon)
 
         def read(data: object) -> int:
-            return reading(data)
+            return reader(data)
 
         made = gauged(algorithm_of(question, number, query, read), number.gauge)
         record = Record.of(question, number)  # of a question that makes sense, or the line above refuses it
-        reading = (reader or self._access.reader).one(Inquiry(number, record, query))
+        reader = (reading or self._access.reader.one)(Inquiry(number, record, query))
         return replace(made, default_target=made.default_target or NotPrior(None), question=record.text())
 
     def tests(self, question: Watch | Top, epsilon: float | None) -> tuple[Battery, tuple[str, ...]]:
@@ -112,9 +114,14 @@ class Asking:
         """Return the answers of several questions, and what was not answered when the budget was spent."""
         if not isinstance(asked, list | tuple) or not asked:
             raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
+        alone = len(self._access.session.meters) == 1
+        with self._access.reader.sharing() as reading:
+            prepared = [self._prepared(run, reading) for run in (runs(asked) if alone else asked)]
+            return self._answered(asked, prepared)
+
+    def _answered(self, asked: Sequence[Question], prepared: list[Battery | Algorithm]) -> Answers:
         answers: list[Answer] = []
-        alone, reader = len(self._access.session.meters) == 1, self._access.reader.sharing()
-        for each in [self._prepared(run, reader) for run in (runs(asked) if alone else asked)]:
+        for each in prepared:
             try:
                 answers.extend(self.all(each) if isinstance(each, Battery) else [self._put(each)])
             except Stopped as stop:
@@ -129,11 +136,11 @@ class Asking:
             return Answers(answers, ("question",), asked[len(answers) :], str(why))
         return Answers(answers, ("question",))
 
-    def _prepared(self, run: list[Above] | Question, reader: Reader) -> Battery | Algorithm:
+    def _prepared(self, run: list[Above] | Question, reading: Callable[[Inquiry], Read]) -> Battery | Algorithm:
         """Return what answers some questions; refuse what cannot be asked, before any of a batch is."""
         if isinstance(run, list):
-            return together(run, self._access.epsilon, self._schema, reader)
-        algorithm, session = self.algorithm(run, None, reader), self._access.session
+            return together(run, self._access.epsilon, self._schema, self._access.reader)
+        algorithm, session = self.algorithm(run, None, reading), self._access.session
         if algorithm.default_target is not None and len(session.meters) == 1:
             session.meter.quote(algorithm.default_target, algorithm.epsilon)
         return algorithm

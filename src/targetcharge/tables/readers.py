@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from targetcharge.queries.families import families
@@ -13,7 +13,8 @@ from targetcharge.tables.individual.charges import additive, charge_of
 from targetcharge.tables.keys import published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from targetcharge.engines.engine import Engine
     from targetcharge.queries.columns import Schema
@@ -78,8 +79,8 @@ class Reader(Protocol):
         """Return how several counts are read."""
         ...
 
-    def sharing(self) -> Reader:
-        """Return a reader for one batch of questions, whose numbers share scans where they can."""
+    def sharing(self) -> AbstractContextManager[Callable[[Inquiry], Read]]:
+        """Return how the single numbers of one batch are read, with as few scans as can be."""
         ...
 
 
@@ -110,52 +111,54 @@ class OfAll:
         measures = [each.number.measure for each in asked]
         return Numbers(lambda engine: engine.measure(measures))
 
-    def sharing(self) -> Reader:
-        """Return one that reads the numbers of a family at once."""
-        return _OfFamilies(self)
+    @contextmanager
+    def sharing(self) -> Iterator[Callable[[Inquiry], Read]]:
+        """Read the numbers of a family in one scan; when the batch ends, however it does, all are forgotten."""
+        batch = _Batch(self)
+        try:
+            yield batch.one
+        finally:
+            batch.forget()
 
 
 @final
-class _OfFamilies:
-    """Reads the numbers of one batch: those of a family in one scan, when the first of them is due."""
-
-    individual = False
+class _Batch:
+    """The numbers of a batch of questions. As secret as the data."""
 
     def __init__(self, reader: OfAll) -> None:
-        """Ask a reader for all that is not a single number."""
-        self._measures: list[Measure] = []
+        """Start with none."""
+        self._alone = reader.one
+        self._measures: dict[int, Measure] = {}
+        self._relatives: dict[int, Sequence[int]] | None = None
         self._known: dict[int, int] = {}
         self._snapshot = 0
-        self.by = reader.by
-        self.together = reader.together
-        self._alone = reader.one
 
     def one(self, asked: Inquiry) -> Read:
-        """Return how a number is read, with its relatives among those that this was asked for."""
-        measure, place = asked.number.measure, len(self._measures)
+        """Return how a number is read: with its relatives, when the first of them is due."""
+        measure, name = asked.number.measure, len(self._measures)
         if isinstance(measure, Sketch):
             return self._alone(asked)
-        self._measures.append(measure)
+        self._measures[name] = measure
 
         def read(engine: Engine) -> int:
             if self._snapshot != engine.snapshot:  # rows were appended since
                 self._snapshot, self._known = engine.snapshot, {}
-            if place not in self._known:
-                some = self._relatives.get(place, [place])
-                self._known |= zip(some, engine.measure([self._measures[each] for each in some]), strict=True)
-            return self._known[place]
+            if name not in self._known:
+                some = {each: self._measures[each] for each in self._family(name)}
+                self._known |= zip(some, engine.measure([*some.values()]), strict=True)
+            return self._known.pop(name)
 
         return read
 
-    @cached_property
-    def _relatives(self) -> dict[int, list[int]]:
-        """Return who is in a family with whom, when all have been asked for."""
-        members = [list(family.members) for family in families(self._measures)]
-        return {place: places for places in members for place in places}
+    def _family(self, name: int) -> Sequence[int]:
+        if self._relatives is None:
+            members = [tuple(family.members) for family in families(self._measures)]
+            self._relatives = {each: family for family in members for each in family}
+        return self._relatives.get(name, (name,))
 
-    def sharing(self) -> Reader:
-        """Return itself: a batch has one."""
-        return self
+    def forget(self) -> None:
+        """Forget all numbers; who reads one after that reads it alone."""
+        self._known, self._relatives = {}, {}
 
 
 @final
@@ -186,9 +189,9 @@ class OfThosePaying:
         charges = [self._charge(each) for each in asked]
         return Numbers(_never, lambda _: self._roll.together(charges))
 
-    def sharing(self) -> Reader:
-        """Return itself: what a unit can pay depends on what was published before."""
-        return self
+    def sharing(self) -> AbstractContextManager[Callable[[Inquiry], Read]]:
+        """Read each when it is due: what a unit can pay depends on what was published before."""
+        return nullcontext(self.one)
 
     def _charge(self, asked: Inquiry) -> Charge:
         return charge_of(asked.record, asked.epsilon, self._schema, self._roll.allowance)

@@ -157,7 +157,7 @@ class Table:
                 return self._asking.one(question)
 
     def ask_many(self, asked: Sequence[Question]) -> Answers:
-        """Ask questions with one answer each, in their order; those about counts share scans.
+        """Ask questions with one answer each, in their order; many that are alike share scans.
 
         When the budget is spent on the way, what was answered is returned, with what was not.
 

@@ -74,10 +74,10 @@ def sweep_not_prior(below: Array, top: Array, zero: int, up: float, down: float)
 
 
 def _recur(factor: float, start: float, inputs: Array) -> Array:
-    """Return y₁, y₂, … with y₀ = start and yₖ = factor·yₖ₋₁ + inputs, a triangular system with one band."""
+    """Return y₁, y₂, … with y₀ = start and yₖ = factor·yₖ₋₁ + inputₖ, a triangular system with one band."""
     bands = np.full((2, len(inputs)), -factor, order="F")
     right = inputs.copy()
-    right[:1] += factor * start
+    right[0] += factor * start
     return np.asarray(dtbsv(1, bands, right, lower=1, diag=1, overwrite_x=1))
 
 

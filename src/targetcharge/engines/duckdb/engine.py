@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure, Total
+    from targetcharge.queries.predicates import Predicate
 
 _TOGETHER: Final = 25
 """Predicates that are counted in one pass over the rows: measured in benchmarks/tables.py."""
@@ -96,34 +97,32 @@ class DuckDBEngine(Engine):
         return self._loaded.shape.other
 
     def measure(self, measures: Sequence[Measure]) -> list[int]:
-        """Return each measure: counts of rows together, families in one scan each, the others one by one."""
-        unit = self._now.relation.unit
-        together = [index for index, each in enumerate(measures) if isinstance(each, Count) and not unit]
-        found = dict(zip(together, self._count_rows([measures[index] for index in together]), strict=True))
-        for family in families([None if index in found else each for index, each in enumerate(measures)]):
+        """Return each measure: families in a scan each, counts of rows together, the others one by one."""
+        relation = self._now.relation
+        found: dict[int, int] = {}
+        rows = [index for index, each in enumerate(measures) if isinstance(each, Count) and not relation.unit]
+        if rows and (counted := self._cubes.count([measures[each].where for each in rows], relation.by)):
+            found |= zip(rows, counted, strict=True)
+        for family in families({index: each for index, each in enumerate(measures) if index not in found}):
             numbers = self._by_key(family.measure, family.keys, sifted=True)
             found |= {index: numbers[key] for index, key in family.members.items()}
+        for some in chunks([index for index in rows if index not in found], _TOGETHER):
+            found |= zip(some, self._count_rows([measures[index].where for index in some]), strict=True)
         return [found[index] if index in found else self._one(each) for index, each in enumerate(measures)]
 
-    def _count_rows(self, measures: Sequence[Measure]) -> list[int]:
+    def _count_rows(self, predicates: Sequence[Predicate | None]) -> list[int]:
+        """Return how many rows satisfy each of a few predicates: in one scan."""
         relation = self._now.relation
-        predicates = [each.where for each in measures]
-        if (counted := self._cubes.count(predicates, relation.by)) is not None:
-            return counted
-        if len(measures) == 1:
-            return [self._one(measures[0])]
-        found: list[int] = []
-        for some in chunks(predicates, _TOGETHER):
-            sums = ", ".join(f"sum(CASE WHEN {condition(each, relation.by)} THEN 1 ELSE 0 END)" for each in some)
-            rows = self._loaded.link.rows(f"SELECT {sums} FROM {relation.rows}")
-            found += [int(value or 0) for value in rows[0]]
-        return found
+        if len(predicates) == 1:
+            return [self._one(Count(predicates[0]))]
+        sums = ", ".join(f"sum(CASE WHEN {condition(each, relation.by)} THEN 1 ELSE 0 END)" for each in predicates)
+        return [int(value or 0) for value in self._loaded.link.rows(f"SELECT {sums} FROM {relation.rows}")[0]]
 
     def _one(self, measure: Measure) -> int:
         return self._loaded.link.number(one(measure, self._now.relation))
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
-        """Return the measure of each key: one GROUP BY, joined with the keys, which are most there are."""
+        """Return the measure of each key: one GROUP BY of all rows, joined with the keys."""
         return self._by_key(measure, keys, sifted=False)
 
     def _by_key(self, measure: Count | Total, keys: Keys, *, sifted: bool) -> list[int]:

@@ -188,10 +188,13 @@ def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | No
         raise InvalidParameter("table", table, expected)
     schema, name = names[table]
     full = f"source.{identifier(schema)}.{identifier(name)}"
-    connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {full}")
-    columns = [column for column, *_ in connection.execute(f"DESCRIBE {RELATION}").fetchall()]
-    if any(column.lower() == _ROW for column in columns):
+    types = {column: kind for column, kind, *_ in connection.execute(f"DESCRIBE {full}").fetchall()}
+    # A collation would make = and GROUP BY disagree on what is the same text, and so on what is the same unit.
+    texts = [identifier(column) for column, kind in types.items() if kind == "VARCHAR"]
+    plain = f"* REPLACE ({', '.join(f'{each} COLLATE C AS {each}' for each in texts)})" if texts else "*"
+    connection.execute(f"CREATE VIEW {RELATION} AS SELECT {plain} FROM {full}")
+    if any(column.lower() == _ROW for column in types):
         return First((SPAN,), SPAN, None, gaps=True)
-    place = unused(columns, "place")
-    connection.execute(f"CREATE VIEW {NUMBERED} AS SELECT *, {_ROW} AS {identifier(place)} FROM {full}")
+    place = unused(types, "place")
+    connection.execute(f"CREATE VIEW {NUMBERED} AS SELECT {plain}, {_ROW} AS {identifier(place)} FROM {full}")
     return First((SPAN,), SPAN, place, gaps=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from targetcharge.engines.duckdb.types import stored
 from targetcharge.engines.sql import clamped, condition, hashed, steps
-from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Grain
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import decimal_text
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from targetcharge.queries.measures import Measure
 
 _WIDE: Final = 2**64
-_WIDEST: Final = 2**127
 
 
 def one(measure: Measure, relation: Relation) -> str:
@@ -78,9 +77,7 @@ def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
     return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({placed}) WHERE place <= {sketch.per_unit}"
 
 
-def by_key(
-    measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool = False
-) -> tuple[str, list[object]]:
+def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool) -> tuple[str, list[object]]:
     """Return the query of a measure of each key that has rows, as i and n, and its parameters: one GROUP BY.
 
     Args:
@@ -151,14 +148,7 @@ def _parameter(column: Column, value: Value) -> object:
 
 
 def _key_type(column: Column, grain: Grain | None) -> str:
-    """Return the SQL type in which keys are compared with a column."""
+    """Return the SQL type in which keys are compared with a column: its own, so that files can be skipped."""
     if grain is not None:
         return "DATE" if grain is Grain.DAY else "TIMESTAMP"
-    if column.kind is not Kind.NUMBER:
-        names = {Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIME: "TIMESTAMP", Kind.BOOLEAN: "BOOLEAN"}
-        return names[column.kind]
-    if column.exact is None:
-        return "DOUBLE"
-    if column.exact.scale:
-        return f"DECIMAL(38,{column.exact.scale})"
-    return "HUGEINT" if column.exact.high < _WIDEST else "UHUGEINT"
+    return stored(column)
