@@ -6,7 +6,7 @@ WORKERS ?= 2
 EXTRAS := --extra cli --extra plot
 INSTALL := $(BIN)/pip install -q --disable-pip-version-check
 
-.PHONY: help demo tools test check bench docs lock clean
+.PHONY: help demo tools test coverage check bench docs lock clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,6 +18,9 @@ tools: .venv/demo ## Set up and run a ten-second session on generated data with 
 	@$(BIN)/python examples/every_tool.py
 
 test: .venv/dev ## Set up and run all tests
+	$(BIN)/pytest -n $(WORKERS)
+
+coverage: .venv/dev ## Run all tests and print the lines that none of them reaches; takes twice as long
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
 
 check: .venv/dev ## Lint, format, types, layers, and every example in the docs
