@@ -186,6 +186,11 @@ def test_an_error_on_the_way_loses_no_answer(file, monkeypatch):
         ("q.yaml", "- where: [\n", "q.yaml, line 2: this is not YAML"),
         ("q.yaml", "- where: true\n", "q.yaml, item 1: where is True; it must be text; write it in quotes"),
         ("q.yaml", "- threshold: true\n", "q.yaml, item 1: threshold is True; it must be a number"),
+        ("q.yaml", f"- threshold: {'9' * 400}\n", "q.yaml, item 1: threshold is 9999"),
+        ("q.yaml", f"- {{threshold: 5, prior: {'9' * 400}}}\n", "q.yaml, item 1: prior is 9999"),
+        ("q.yaml", f"- threshold: {'9' * 5000}\n", "q.yaml: it holds a value that cannot be read: Exceeds"),
+        ("q.yaml", "- where: 2024-02-30\n", "q.yaml: it holds a value that cannot be read: day is out of range"),
+        ("q.yaml", "[" * 20_000, "q.yaml: it holds lists in lists too deep to be read"),
         ("q.yaml", "- threshold: [5]\n", "q.yaml, item 1: threshold is <list>; it must be a number"),
         (
             "q.yaml",

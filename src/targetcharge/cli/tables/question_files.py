@@ -88,6 +88,10 @@ def loaded(path: Path) -> Any:  # noqa: ANN401 - whatever YAML holds
         where = str(path) if mark is None else line(path, mark.line + 1)
         problem = getattr(error, "problem", None) or "see there"
         raise Mistake(where, f"this is not YAML ({problem})") from None
+    except ValueError as error:  # a day such as 2024-02-30, thousands of digits
+        raise Mistake(str(path), f"it holds a value that cannot be read: {error}") from None
+    except RecursionError:
+        raise Mistake(str(path), "it holds lists in lists too deep to be read") from None
 
 
 def _yaml(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
