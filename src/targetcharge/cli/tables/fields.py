@@ -96,7 +96,7 @@ def what_of(given: Mapping[str, object], spell: Spell = str) -> What:
 
 def whole(value: float) -> float:
     """Return a number as people write it: 1200, not 1200.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return value if isinstance(value, int) or not value.is_integer() else int(value)
 
 
 def _tidy(given: Mapping[str, object]) -> dict[str, Any]:
