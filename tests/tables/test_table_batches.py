@@ -215,6 +215,13 @@ def test_questions_that_differ_in_a_value_share_a_scan_and_are_answered_each_for
         assert scans[4:] == ["_by_key"]
 
 
+def test_questions_share_a_scan_on_several_meters_too(scans):
+    with opened(meter="renyi", alternatives=[tc.NotPrior(None), tc.NotPrior(tc.UNCHANGED)]) as t:
+        answers = t.ask_many([q.value(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"])
+        assert [answer.outcome for answer in answers] == [tc.UNCHANGED] * 2
+        assert scans == ["_by_key"]
+
+
 def test_numbers_that_were_read_together_are_read_anew_after_an_append(monkeypatch):
     """Another thread may append between two answers of a batch."""
     ask, appended = tc.Session.ask, []
