@@ -1,0 +1,115 @@
+"""Ledgers that earlier versions wrote: they are read as they were, and go on."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import targetcharge as tc
+from ledger.fixture_ledgers import FIXTURES, OPENINGS, copy_of, held, opened, rules, yes
+from targetcharge.ledger.sqlite import verify
+
+VERSIONS = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
+ALL = [(version, path.name) for version in VERSIONS for path in sorted((FIXTURES / version).iterdir())]
+QUIET = [(version, name) for version, name in ALL if name != "killed"]
+
+
+@pytest.fixture
+def fixture(request, tmp_path):
+    version, name = request.param
+    return (
+        name,
+        copy_of(name, tmp_path, version),
+        json.loads((FIXTURES / version / name / "holds.json").read_text()),
+    )
+
+
+def hits(one):
+    """Return the hits on all meters together."""
+    return sum(meter.hits for meter in getattr(one, "_session", one)._ledger.meters)
+
+
+def test_there_is_a_fixture_of_every_kind():
+    assert {name for _, name in ALL} == set(OPENINGS)
+
+
+@pytest.mark.parametrize("fixture", QUIET, indirect=True, ids="-".join)
+def test_a_ledger_of_an_earlier_version_holds_what_it_held(fixture):
+    name, folder, holds = fixture
+    with opened(name, folder) as one:
+        assert held(name, one) == holds
+    assert verify(folder / "ledger.db") >= 1
+
+
+@pytest.mark.parametrize("fixture", QUIET, indirect=True, ids="-".join)
+def test_a_ledger_of_an_earlier_version_goes_on(fixture):
+    name, folder, holds = fixture
+    with opened(name, folder) as one:
+        if name == "spent":
+            with pytest.raises(tc.BudgetSpent):
+                one.test(yes)
+            return
+        before = hits(one)
+        if name == "labels":
+            answer = one.ask(yes, tc.Everything())
+        elif isinstance(one, tc.Session):
+            answer = one.ask(yes) if name == "alternatives" else one.test(yes)
+        else:
+            answer = one.above("age > 30", 100)
+        assert answer.hit
+        assert answer.seq > max(each["seq"] for each in holds["answers"])
+        assert hits(one) == before + 1
+    with opened(name, folder) as one:
+        assert hits(one) == before + 1
+        assert [answer.seq for answer in one.transcript] == [
+            *(each["seq"] for each in holds["answers"]),
+            answer.seq,
+        ]
+    assert verify(folder / "ledger.db") > 1
+
+
+@pytest.mark.parametrize("fixture", [each for each in ALL if each[1] == "killed"], indirect=True, ids="-".join)
+def test_what_a_killed_session_of_an_earlier_version_held_back_is_spent(fixture):
+    name, folder, holds = fixture
+    with opened(name, folder) as one:
+        assert one.meter.hits == holds["hits"]
+        assert sum(entry.count for entry in one._ledger.entries() if hasattr(entry, "why")) == holds["broken"]
+    assert verify(folder / "ledger.db") >= 1
+
+
+@pytest.mark.parametrize("fixture", [each for each in ALL if each[1] == "pending"], indirect=True, ids="-".join)
+def test_a_release_that_waited_in_an_earlier_version_can_be_revised(fixture):
+    _, folder, holds = fixture
+    with opened("pending", folder) as one:
+        for seq in holds["pending"]:
+            assert one.revise(seq, {7}).outcome == 7
+        assert one._ledger.pending() == []
+        assert one.meter.hits == holds["totals"][0]["hits"] + len(holds["pending"])
+
+
+@pytest.mark.parametrize("fixture", [each for each in ALL if each[1] == "appended"], indirect=True, ids="-".join)
+def test_a_table_that_grew_in_an_earlier_version_knows_its_snapshots(fixture):
+    _, folder, _ = fixture
+    with opened("appended", folder) as one:
+        assert one.above("age > 30", 100).snapshot == 2
+
+
+@pytest.mark.parametrize("fixture", [each for each in ALL if each[1] == "monitor"], indirect=True, ids="-".join)
+def test_a_monitor_goes_on_from_the_ledger_of_an_earlier_version(fixture):
+    _, folder, _ = fixture
+    kind, list_of_rules = rules()
+    with opened("monitor", folder) as one:
+        monitor = kind(one, list_of_rules, day="day")
+        with pytest.raises(tc.InvalidParameter, match="day"):
+            monitor.look("2024-01-02")
+        assert monitor.look("2024-01-04").day.isoformat() == "2024-01-04"
+
+
+@pytest.mark.parametrize("name", ["individual", "exact", "pending"])
+def test_the_fixtures_are_of_the_format_that_they_say(name):
+    with closing(
+        sqlite3.connect(f"file:{FIXTURES / '1' / name / 'ledger.db'}?mode=ro&immutable=1", uri=True)
+    ) as file:
+        header = json.loads(file.execute("SELECT header FROM state").fetchone()[0])
+    assert (header["format"], header["version"]) == ("targetcharge ledger", 1)
