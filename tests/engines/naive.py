@@ -4,8 +4,10 @@ A row is a dictionary: None, an int or Decimal for an exact number, a float (NaN
 time without a zone, or a bool.
 """
 
+import datetime as dt
 import hashlib
 import math
+import struct
 from collections import defaultdict
 from fractions import Fraction
 
@@ -39,6 +41,10 @@ class NaiveEngine(Engine):
     @property
     def schema(self):
         return self._schema
+
+    @property
+    def identity(self):
+        return ""
 
     @property
     def snapshot(self):
@@ -239,31 +245,34 @@ def _steps(value, total):
 
 
 def _kept(sketch, rows):
-    """Return the numbers of the distinct values of one unit that are kept: the smallest, by the text if equal."""
-    texts = {text_of(row, sketch.column) for row in rows if value_of(row, sketch.column) is not None}
-    hashed = sorted((_number(sketch.key + text), text) for text in texts)
+    """Return the numbers of the distinct values of one unit that are kept: the smallest, by the bytes if equal."""
+    values = {bytes_of(row, sketch.column) for row in rows if value_of(row, sketch.column) is not None}
+    hashed = sorted((_number(sketch.key.encode() + value), value) for value in values)
     return [number for number, _ in hashed[: sketch.per_unit]]
 
 
-def _number(text):
-    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:15], 16)
+def _number(data):
+    return int(hashlib.md5(data, usedforsecurity=False).hexdigest()[:15], 16)
 
 
-def text_of(row, column):
-    """Return a value as the text that is hashed."""
+def bytes_of(row, column):
+    """Return a value as the bytes that are hashed."""
     value = value_of(row, column)
-    if column.kind is Kind.NUMBER and column.exact is None:
-        return f"{value + 0.0:.17g}"
-    if column.kind is Kind.NUMBER:
-        digits, scale = f"{abs(value):0{column.exact.scale + 1}d}", column.exact.scale
-        text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
-        return f"-{text}" if value < 0 else text
-    if column.kind is Kind.BOOLEAN:
-        return "true" if value else "false"
-    if column.kind is Kind.TIME:
-        whole = value.isoformat(sep=" ", timespec="seconds")
-        return f"{whole}.{value.microsecond:06d}".rstrip("0") if value.microsecond else whole
-    return value.isoformat() if column.kind is Kind.DATE else value
+    match column.kind:
+        case Kind.TEXT:
+            return value.encode()
+        case Kind.TIME:
+            value = (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+        case Kind.DATE:
+            value = value.toordinal() - dt.date(1970, 1, 1).toordinal()
+        case Kind.NUMBER if column.exact is None:
+            return struct.pack(">d", value + 0.0)
+        case Kind.NUMBER if column.exact.scale:
+            digits, scale = f"{abs(value):0{column.exact.scale + 1}d}", column.exact.scale
+            return f"{'-' if value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}".encode()
+        case Kind.NUMBER if not -(2**63) <= column.exact.low <= column.exact.high < 2**63:
+            return value.to_bytes(16, "big", signed=value < 0)
+    return int(value).to_bytes(8, "big", signed=True)
 
 
 def _has_key(row, keys, key):

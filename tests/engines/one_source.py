@@ -40,10 +40,6 @@ class Source(ABC):
         """Return what units are in the order of there."""
         return self.unit(kind, value, cells)
 
-    def told(self, kind, cells):
-        """Return what must be the same for units of two tables to be comparable."""
-        return
-
     def ordered(self, table):
         """Return the rows in the order in which they are read."""
         return table.rows

@@ -4,10 +4,9 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 
-from engines.naive import is_missing
+from engines.identities import by_value
 from engines.one_source import Source
 from engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, ENUM, FLOAT, TEXT, TIME, WHOLE, ZONED, to_arrow
 from targetcharge.queries.columns import Kind
@@ -45,16 +44,10 @@ class Pandas(Source):
         return float(value) if kind.kind is Kind.NUMBER else value
 
     def unit(self, kind, value, cells):
-        """Units are told apart by what a column holds, and not by what of it can be asked about."""
-        return None if is_missing(value) else float(value) if kind in WHOLE and None in cells else value
-
-    def rank(self, kind, value, cells):
-        """Units of NumPy's numbers and times are in their order, others in the order of their texts."""
-        return value if is_missing(value) or kind.kind in (Kind.NUMBER, Kind.TIME) else str(value)
-
-    def told(self, kind, cells):
-        """One that is missing turns whole numbers into others, and booleans into objects."""
-        return kind in (*WHOLE, BOOLEAN) and None in cells
+        """Units are told apart by value; those of columns that are declared, by what they are declared to be."""
+        if kind is BOOLEAN:
+            return None if value is None else str(value).lower()
+        return by_value(value)
 
 
 class PandasNullable(Pandas):
@@ -83,16 +76,8 @@ class PandasNullable(Pandas):
         return value.isoformat() if kind is DATE else super().value(kind, value)
 
     def unit(self, kind, value, cells):
-        return None if is_missing(value) else value
-
-    def rank(self, kind, value, cells):
-        """Of numbers, only the whole ones are in their order: the others are told apart by texts, 0.0 as -0.0."""
-        if kind in (FLOAT, DOUBLE) and not is_missing(value):
-            return str((np.float32 if kind is FLOAT else float)(value) + 0.0)
-        return value if kind in WHOLE else super().rank(kind, value, cells)
-
-    def told(self, kind, cells):
-        return None
+        """Columns of its own text type hold text as it is."""
+        return value if kind is TEXT else by_value(value)
 
 
 class PandasArrow(Pandas):
@@ -104,13 +89,4 @@ class PandasArrow(Pandas):
         return to_arrow(table).to_pandas(types_mapper=pd.ArrowDtype), {}
 
     def unit(self, kind, value, cells):
-        return None if is_missing(value) else value
-
-    def rank(self, kind, value, cells):
-        """Whole numbers are in their order, others in the order of their texts."""
-        if kind in WHOLE or is_missing(value):
-            return value
-        return str(value + 0.0) if kind in (FLOAT, DOUBLE) else str(value)
-
-    def told(self, kind, cells):
-        return None
+        return value if kind is TEXT else by_value(value)

@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engines.identities import instant
 from engines.one_source import Source
 from engines.pandas_sources import Pandas, PandasArrow, PandasNullable
 from engines.rows import (
@@ -152,10 +153,16 @@ class Csv(Source):
         return float(value) if kind in DECIMALS else value
 
     def unit(self, kind, value, cells):
-        """Units are told apart as they are written."""
+        """Units are told apart by what they are declared to be, or else as they are written."""
         if value is None:
             return None
-        return self.value(kind, value) if kind.kind is Kind.TEXT else _written(kind, value)
+        if kind.kind is Kind.TEXT:
+            return self.value(kind, value)
+        if kind.kind is Kind.BOOLEAN:
+            return str(value).lower()
+        if kind.kind in (Kind.DATE, Kind.TIME):
+            return instant(value)
+        return str(value if kind in WHOLE else float(value) + 0.0)
 
 
 def _ended(text):

@@ -158,17 +158,21 @@ def test_declared_objects_are_read_as_they_are_written():
         assert having(engine, "x", dt.datetime(2023, 12, 31, 23, 30), dt.datetime(2024, 1, 2)) == [1, 1]
 
 
+LONG = [2**60, 2**60 + 1, 2**60 + 1, 2**53, 2**53 + 2, 7]
+
+
 @pytest.mark.parametrize("unit", ["ID", "id"])
-@pytest.mark.parametrize("kind", ["int64", "uint64", "Int64", "int64[pyarrow]"])
-def test_units_of_pandas_keep_every_digit(kind, unit):
-    frame = pd.DataFrame({"ID": pd.Series([2**60, 2**60 + 1, 2**60 + 1], dtype=kind), "unit": [1, 2, 3]})
-    with closing(open_duckdb(frame, unit)) as engine:
-        assert engine.measure([Count(None)]) == [2]
-        assert list(engine.schema) == ["ID", "unit"]
-    if kind[0] == "I":
-        frame.loc[2, "ID"] = pd.NA
-        with closing(open_duckdb(frame, unit)) as engine:
-            assert engine.measure([Count(None)]) == [2]
+@pytest.mark.parametrize("kind", ["int64", "uint64", "Int64", "int64[pyarrow]", "object"])
+def test_units_of_pandas_are_as_exact_as_floating_point_whatever_their_column_has_become(kind, unit):
+    frame = pd.DataFrame({"ID": pd.Series(LONG, dtype=kind), "unit": range(6)})
+    for one_more in ([], [None], [0.5], ["ann"], [Decimal("0.25")]):
+        more = pd.DataFrame({"ID": pd.Series(one_more, dtype="object"), "unit": range(len(one_more))})
+        both = pd.concat([frame, more]) if one_more else frame
+        if one_more in ([None], [0.5]) and kind in ("int64", "uint64"):
+            both["ID"] = both["ID"].astype("float64")  # as pandas does when it reads such a column
+        with closing(open_duckdb(both, unit)) as engine:
+            assert engine.measure([Count(None)]) == [4 + (one_more not in ([], [None]))]
+            assert list(engine.schema) == ["ID", "unit"]
 
 
 def test_a_value_among_many_that_are_missing_is_not_missed():

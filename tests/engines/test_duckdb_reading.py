@@ -15,6 +15,7 @@ from engines.counting import having, known
 from engines.rows import Table
 from engines.sources import FOLDER, SOURCES
 from targetcharge.engines.duckdb import open_duckdb
+from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Grain, Keys
 from targetcharge.queries.measures import Count, Sketch, Total
@@ -246,13 +247,23 @@ def test_other_types_in_pandas():
         assert "987654321" not in repr(dict(engine.other_columns))
 
 
-def test_a_column_declared_as_what_it_cannot_be_is_missing_everywhere(tmp_path):
-    pq.write_table(pa.table({"id": [1, 2], "list": [[1], None], "name": ["7", "x"]}), tmp_path / "data.parquet")
+def test_a_column_of_a_type_that_cannot_be_asked_about_cannot_be_declared(tmp_path):
+    pq.write_table(pa.table({"id": [1, 2], "list": [[1], None]}), tmp_path / "data.parquet")
+    with pytest.raises(
+        InvalidParameter, match="left out for column 'list': its type, LIST, cannot be asked about"
+    ):
+        open_duckdb(tmp_path / "data.parquet", None, types={"list": "text"})
+
+
+def test_a_value_that_is_not_what_its_column_is_declared_to_be_is_missing(tmp_path):
+    pq.write_table(
+        pa.table({"id": [1, 2], "name": ["7", "x"], "raw": [b"12", b"\xff"]}), tmp_path / "data.parquet"
+    )
     with closing(
-        open_duckdb(tmp_path / "data.parquet", None, types={"list": "integer", "name": "integer"})
+        open_duckdb(tmp_path / "data.parquet", None, types={"name": "integer", "raw": "integer"})
     ) as engine:
-        assert engine.schema["list"] == Column("list", Kind.NUMBER, BIGINT)
-        assert known(engine, "list", "name") == [0, 1]
+        assert engine.schema["name"] == Column("name", Kind.NUMBER, BIGINT)
+        assert known(engine, "name", "raw") == [1, 1]
         assert having(engine, "name", 7) == [1]
         total = Total(engine.schema["name"], 0, 100, 1, None)
         assert engine.measure([total]) == [7]
@@ -269,20 +280,26 @@ def test_types_that_only_databases_have(tmp_path):
         connection.execute(
             f"INSERT INTO t VALUES ({one}, '0044-03-15 (BC)', '0044-03-15 (BC) 12:00', '12024-01-01 00:00+00')"
         )
+        connection.execute(
+            f"INSERT INTO t VALUES ({one}, '9999-12-31', '9999-12-31 23:59:59.999999', '0001-01-01 00:00+00')"
+        )
     with closing(open_duckdb(path, None)) as engine:
         kinds = {name: column.kind for name, column in engine.schema.items()}
         assert kinds == {"u": Kind.TEXT, "j": Kind.TEXT, "d": Kind.DATE, "t": Kind.TIME, "z": Kind.TIME}
-        assert having(engine, "u", "6f3ab1b2-0000-4000-8000-000000000001") == [3]
-        assert engine.measure([Count(Like(engine.schema["j"], "%a%"))]) == [3]
+        assert having(engine, "u", "6f3ab1b2-0000-4000-8000-000000000001") == [4]
+        assert engine.measure([Count(Like(engine.schema["j"], "%a%"))]) == [4]
         day, time = dt.date(1, 1, 1), dt.datetime(1, 1, 1)
         found = [Compare(engine.schema["d"], Operator.LT, day), Compare(engine.schema["t"], Operator.LT, time)]
-        assert engine.measure([*map(Count, found)]) == [2, 2]
-        assert known(engine, "z") == [1]
+        assert engine.measure([*map(Count, found)]) == [0, 0]
+        assert known(engine, "d", "t", "z") == [1, 1, 1]
         for grain, value in ((Grain.DAY, day), (Grain.HOUR, time)):
             for name in ("t", "z"):
-                assert engine.measure_by(Count(None), Keys((engine.schema[name],), ((value,),), grain)) == [0]
+                known_one = [int(name == "z")]
+                assert (
+                    engine.measure_by(Count(None), Keys((engine.schema[name],), ((value,),), grain)) == known_one
+                )
         sketches = [Sketch(column, None, 1, 2**40, "key") for column in engine.schema.values()]
-        assert engine.measure(sketches) == [1, 1, 3, 3, 1]
+        assert engine.measure(sketches) == [1, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("unit", [None, "id", "name"])

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import hashlib
+import struct
 from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
@@ -106,23 +107,27 @@ def test_keys(engines):
     assert rows.measure_by(Count(None), Keys((price,), ((-245,), (150,), (151,)))) == [1, 1, 0]
 
 
-TEXTS = {
-    "who": ["ann", "bob", "b%b"],
-    "age": ["30", "-128", "127"],
-    "price": ["1.50", "1.55", "-2.45", "9999999.99"],
-    "score": ["0.25", "2.5", "-2.5", "1.0000000000000001e+300"],
-    "day": ["2024-02-29", "2024-03-01"],
-    "at": ["2024-02-29 08:00:00.000001", "2024-02-29 20:59:59", "2024-03-01 00:00:00"],
+def whole(*numbers):
+    return [struct.pack(">q", number) for number in numbers]
+
+
+DATA = {
+    "who": [b"ann", b"bob", b"b%b"],
+    "age": whole(30, -128, 127),
+    "price": [b"1.50", b"1.55", b"-2.45", b"9999999.99"],
+    "score": [struct.pack(">d", number) for number in (0.25, 2.5, -2.5, 1e300)],
+    "day": whole(19782, 19783),
+    "at": whole(1709193600000001, 1709240399000000, 1709251200000000),
 }
+"""What is hashed of each column's values."""
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", DATA)
 def test_sketches(name, engines):
     rows, _ = engines
     for buckets in (2, 3, 5, 2**40):
         numbers = [
-            int(hashlib.md5(f"key{text}".encode(), usedforsecurity=False).hexdigest()[:15], 16)
-            for text in TEXTS[name]
+            int(hashlib.md5(b"key" + data, usedforsecurity=False).hexdigest()[:15], 16) for data in DATA[name]
         ]
         expected = len({number % buckets for number in numbers})
         assert rows.measure([Sketch(rows.schema[name], None, 1, buckets, "key")]) == [expected]

@@ -59,6 +59,11 @@ class Engine(ABC):
 
     @property
     @abstractmethod
+    def identity(self) -> str:
+        """Return how units are told apart, in words; empty if equal values are one unit. Public."""
+
+    @property
+    @abstractmethod
     def snapshot(self) -> int:
         """Return how many snapshots there are: 1, and one more for every append. Public."""
 
@@ -82,10 +87,11 @@ class Engine(ABC):
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Refuse to go on if the table is not what it was when it was opened.
+        """Refuse to go on if the table is not what it was when it was opened, or cannot be asked any more.
 
         Raises:
             NotAllowed: if a file was changed; says what to do.
+            EngineError: if the engine has failed for good: a question would fail, and be charged for it.
         """
 
     @abstractmethod

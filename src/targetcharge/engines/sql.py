@@ -30,13 +30,14 @@ from targetcharge.queries.predicates import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targetcharge.queries.columns import Column, Value
+    from targetcharge.queries.columns import Column, Exact, Value
     from targetcharge.queries.measures import Sketch, Total
     from targetcharge.queries.predicates import Predicate
 
     Expressions = Mapping[str, str]
     """From a column's name to the SQL that gives its value, NULL where it is missing."""
 
+_HALF: Final = 2**63
 _HASHED_DIGITS: Final = 15
 """Hexadecimal digits of a hash that are used: 60 bits, which every engine has as an integer."""
 
@@ -102,13 +103,36 @@ def clamped(contribution: str, total: Total) -> str:
 
 
 def hashed(sketch: Sketch, by: Expressions) -> tuple[str, str]:
-    """Return a value as text, and the number that it is hashed to."""
-    value, exact = by[sketch.column.name], sketch.column.exact
-    if sketch.column.kind is Kind.NUMBER and exact is None:
-        text = f"printf('%.17g', {value} + CAST('0.0' AS DOUBLE))"
-    elif exact is not None and exact.scale:  # of the widest type, or 0.5 would be '.5' in a column of DECIMAL(2,2)
-        text = f"CAST(CAST({value} AS DECIMAL(38,{exact.scale})) AS VARCHAR)"
-    else:
-        text = f"CAST({value} AS VARCHAR)"
-    digest = f"md5(concat({text_literal(sketch.key)}, {text}))"
-    return text, f"CAST(concat('0x', substr({digest}, 1, {_HASHED_DIGITS})) AS BIGINT)"
+    """Return a value as bytes, and the number that it is hashed to. No value is written as text but a decimal."""
+    value, column = by[sketch.column.name], sketch.column
+    match column.kind:
+        case Kind.TEXT:
+            data = f"encode({value})"
+        case Kind.TIME:
+            data = _bytes(f"epoch_us({value})")
+        case Kind.DATE:
+            data = _bytes(f"({value} - DATE '1970-01-01')")
+        case Kind.BOOLEAN:
+            data = _bytes(f"CAST({value} AS BIGINT)")
+        case Kind.NUMBER:
+            data = _number_bytes(value, column.exact)
+    digest = f"md5(encode({text_literal(sketch.key)}) || {data})"
+    return data, f"CAST(concat('0x', substr({digest}, 1, {_HASHED_DIGITS})) AS BIGINT)"
+
+
+def _number_bytes(value: str, exact: Exact | None) -> str:
+    if exact is None:
+        return _bytes(f"(CAST({value} AS DOUBLE) + CAST('0.0' AS DOUBLE))")  # -0.0 is 0.0
+    if exact.scale:  # of the widest type, or 0.5 would be '.5' in a column of DECIMAL(2,2)
+        return f"encode(CAST(CAST({value} AS DECIMAL(38,{exact.scale})) AS VARCHAR))"
+    small = exact.low >= -_HALF and exact.high < _HALF
+    return _bytes(f"CAST({value} AS BIGINT)" if small else f"CAST({value} AS {_widest(exact)})")
+
+
+def _widest(exact: Exact) -> str:
+    return "UHUGEINT" if exact.low == 0 and exact.high > _HALF**2 else "HUGEINT"
+
+
+def _bytes(value: str) -> str:
+    """Return the bytes of a number, the highest first."""
+    return f"CAST(CAST({value} AS BIT) AS BLOB)"

@@ -85,10 +85,10 @@ def _with_frame(before: Loaded, frame: Frame, source: type) -> Loaded:
     link, token = before.link, secrets.token_hex(4)
     table, view = f"staged_{token}", f"shown_{token}"
     try:
-        names, units = copy_frame(link.raw, table, frame, before.options)
+        names, own_column = copy_frame(link.raw, table, frame, before.options)
         view_of(link.raw, view, table, names)
         options = before.options
-        found = partial(describe, link.raw, view, options.declared, options.unit, units)
+        found = partial(describe, link.raw, view, options.declared, options.unit, own_column, copied=True)
         shape = _of_its_columns(source, found)
         shape.other.update(frame.other)
         check_alike(before.shape, shape, source)
@@ -127,10 +127,12 @@ def _in_place(before: Loaded, snapshots: Sequence[Files]) -> Loaded | None:
     link = Connection(before.options.memory)
     try:
         if one_shape(link.raw, [path for files in snapshots for path in files.paths]):
-            first = in_files(view_parquet(link.raw, snapshots, before.options.unit, proven=True), snapshots)
-            link.lock(reached(snapshots))
+            first = in_files(view_parquet(link.raw, snapshots, link.spill), snapshots)
+            link.lock(reached(first))
+            options = before.options
+            shape = describe(link.raw, RELATION, options.declared, options.unit, None, copied=False)
             ended = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
-            return replace(before, link=link, parts=Parts(first, ended))
+            return replace(before, link=link, shape=shape, parts=Parts(first, ended))
     except BaseException:
         link.close()
         raise

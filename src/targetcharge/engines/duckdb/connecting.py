@@ -53,6 +53,7 @@ class Connection:
     Attributes:
         raw: DuckDB's own.
         spill: the folder that it may write to when memory is short; private, removed with it.
+        failed: whether DuckDB has failed in a way after which it answers nothing any more.
     """
 
     def __init__(self, memory: str | None, within: Path | None = None) -> None:
@@ -67,6 +68,7 @@ class Connection:
         """
         self.raw = duckdb.connect(":memory:", config=_CONFIG)
         _open.add(self)
+        self.failed = False
         self.spill = Path(tempfile.mkdtemp(prefix="targetcharge-", dir=within))
         self._finalizer = weakref.finalize(self, _close, self.raw, self.spill, os.getpid())
         try:
@@ -85,7 +87,7 @@ class Connection:
 
     def rows(self, sql: str, parameters: list[object] | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        return uninterrupted(lambda: self.raw.execute(sql, parameters).fetchall())
+        return self._run(lambda: self.raw.execute(sql, parameters).fetchall())
 
     def number(self, sql: str) -> int:
         """Return the only value of a query."""
@@ -93,13 +95,20 @@ class Connection:
 
     def arrays(self, sql: str, parameters: list[object] | None = None) -> dict[str, NDArray[np.int64]]:
         """Return the columns of a query, which are integers of 64 bits or less and never NULL."""
-        found = uninterrupted(lambda: self.raw.execute(sql, parameters).fetchnumpy())
+        found = self._run(lambda: self.raw.execute(sql, parameters).fetchnumpy())
         for column in found.values():
             # DuckDB gives wider integers as floating point, and NULL as a mask that is easily lost.
             if np.ma.isMaskedArray(column) or np.asarray(column).dtype.kind not in "iu":
                 msg = "a query did not give integers"
                 raise EngineError(msg)
         return {name: np.asarray(column).astype(np.int64, copy=False) for name, column in found.items()}
+
+    def _run(self, call: Callable[[], Result]) -> Result:
+        try:
+            return uninterrupted(call)
+        except (duckdb.FatalException, duckdb.InternalException):
+            self.failed = True
+            raise
 
     def close(self) -> None:
         """Disconnect and remove what was spilled; a child of a fork has neither."""

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from glob import escape
 from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
 
-from targetcharge.engines.duckdb.describing import ITSELF, Units
 from targetcharge.engines.duckdb.quoting import identifier, listed, text, unused
-from targetcharge.engines.duckdb.types import DECLARED
+from targetcharge.engines.duckdb.types import declared_as
+from targetcharge.engines.duckdb.units import OwnColumn, read_as, rule_of
 from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.queries.columns import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def copy_csv(
     declared: dict[str, str],
     unit: str | None,
     folder: Path,
-) -> tuple[list[str], Units | None, list[int]]:
+) -> tuple[list[str], OwnColumn | None, list[int]]:
     """Make the table.
 
     Args:
@@ -65,7 +66,7 @@ def copy_csv(
         table: its name; its columns are c0, c1, …
         snapshots: files, all with the same first line.
         declared: what columns are declared to be; text if they are not.
-        unit: the column that tells units apart, whose text is kept as it is written.
+        unit: the column that tells units apart.
         folder: for copies with plain ends of lines; the caller removes it.
 
     Returns:
@@ -81,7 +82,7 @@ def copy_csv(
     unknown = [name for name in declared if name not in header.names]
     if unknown:
         raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}")
-    parts, units = _columns(header, declared, unit)
+    parts, own_column = _columns(header, declared, unit)
     columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
     ends: list[int] = []
     for files in snapshots:
@@ -92,21 +93,23 @@ def copy_csv(
         for path in paths:
             if path.parent == folder:
                 path.unlink()
-    return list(parts), units, ends
+    return list(parts), own_column, ends
 
 
-def _columns(header: Header, declared: dict[str, str], unit: str | None) -> tuple[dict[str, str], Units | None]:
+def _columns(
+    header: Header, declared: dict[str, str], unit: str | None
+) -> tuple[dict[str, str], OwnColumn | None]:
     """Return the SQL of each column, and the one of our own that tells units apart."""
     parts: dict[str, str] = {}
-    units = None
+    own_column = None
     for name in header.names:
         # nullif() keeps the cast out of the reader, which would drop a row for a value that is none of its type.
         written, kind = f"nullif({identifier(name)}, '')", declared.get(name, "text")
-        parts[name] = f"TRY_CAST({written} AS {DECLARED[kind][0]})"
+        parts[name] = declared_as(written, kind)
         if unit is not None and name.lower() == str(unit).lower():
-            units = Units(unused(header.names), ITSELF if kind == "text" else "as in a text file")
-            parts[units.column] = written
-    return parts, units
+            own_column = OwnColumn(unused(header.names), rule_of(kind))
+            parts[own_column.name] = read_as(written, Kind.TEXT, kind)
+    return parts, own_column
 
 
 def _reader(paths: Sequence[Path], header: Header) -> str:

@@ -7,49 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from targetcharge.engines.duckdb.quoting import identifier
-from targetcharge.engines.duckdb.types import DECLARED, FLOATING, is_enum, stored, typed
+from targetcharge.engines.duckdb.types import DECLARED, SPANNED, declared_as, inside, stored, typed
+from targetcharge.engines.duckdb.units import Identity, own, read_as, rule_of
 from targetcharge.errors import InvalidParameter
-from targetcharge.queries.columns import Column, column_of
+from targetcharge.queries.columns import Column, Kind, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import duckdb
 
+    from targetcharge.engines.duckdb.units import OwnColumn
     from targetcharge.queries.columns import Schema
-
-ITSELF = "itself"
-"""Units are told apart by the values of their column, and not by another writing of them."""
-
-
-@final
-@dataclass(frozen=True)
-class Units:
-    """A column of our own that tells units apart.
-
-    Attributes:
-        column: its name.
-        written: how it writes a unit; the same for two columns only if equal units are written alike.
-    """
-
-    column: str
-    written: str = ITSELF
-
-
-@final
-@dataclass(frozen=True)
-class Told:
-    """What tells units apart.
-
-    Attributes:
-        sql: different for different values; NULL for none.
-        kind: its type.
-        written: how a unit is written.
-    """
-
-    sql: str
-    kind: str
-    written: str
 
 
 @final
@@ -67,7 +36,7 @@ class Shape:
     schema: Schema
     expressions: dict[str, str]
     other: dict[str, str]
-    unit: Told | None
+    unit: Identity | None
 
     def copied(self, order: Iterable[str]) -> str:
         """Return the SQL of all that is asked of a row, as c0, c1, …, and its unit, in types that say all."""
@@ -100,7 +69,9 @@ def describe(
     relation: str,
     declared: Mapping[str, str],
     unit: str | None,
-    units: Units | None,
+    own_column: OwnColumn | None,
+    *,
+    copied: bool,
 ) -> Shape:
     """Return the shape of a relation.
 
@@ -109,52 +80,71 @@ def describe(
         relation: its name.
         declared: what columns are declared to be.
         unit: the column that was named as the unit, if one was.
-        units: the column of our own that tells units apart, if there is one.
+        own_column: the column of our own that tells units apart, if there is one.
+        copied: whether its rows were copied, and its dates and times can all be represented.
 
     Raises:
         InvalidParameter: if a column that was named is not there.
     """
     kinds = {name: str(kind) for name, kind, *_ in connection.execute(f"DESCRIBE {relation}").fetchall()}
+    spanned = set() if copied else _spanned(connection, relation, kinds)
     schema: Schema = {}
     expressions: dict[str, str] = {}
     other: dict[str, str] = {}
+    identity = None if own_column is None else own_column.identity
     for name, kind in kinds.items():
-        found = typed(name, kind)
-        if name in declared and (found is None or found[0].kind is not DECLARED[declared[name]][1]):
-            found = _declared_as(name, declared[name])
-        if found is None:
+        if own_column is not None and name == own_column.name:
+            continue
+        found = typed(name, kind, spanned=name in spanned)
+        if found is None and name not in declared:
             other[name] = _without_values(kind)
-        elif units is None or name != units.column:
-            schema[name], expressions[name] = found
+            continue
+        column, value = found or bytes_as_text(name, kind)
+        if identity is None and name.lower() == str(unit).lower():
+            identity = _identity(column, kind, value, declared.get(name))
+        if name in declared and column.kind is not DECLARED[declared[name]][1]:
+            _, public, exact = DECLARED[declared[name]]
+            column, value = Column(name, public, exact), declared_as(value, declared[name])
+        schema[name], expressions[name] = column, value
     unknown = [name for name in declared if name not in schema]
     if unknown:
         raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(schema)}")
-    told = None
     if unit is not None:
-        named = column_of(unit, schema, "unit").name
-        own = units or Units(named)
-        told = _told(own.column, kinds[own.column], own.written)
-    return Shape(schema, expressions, other, told)
+        column_of(unit, schema, "unit")
+    return Shape(schema, expressions, other, identity if unit is not None else None)
 
 
-def _told(name: str, kind: str, written: str) -> Told:
-    """Return what tells units apart: the column as it is read, never as it is shown; NaN is none."""
-    raw = identifier(name)
-    if kind in FLOATING:
-        return Told(f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)", kind, written)
-    if is_enum(kind):  # the same texts may be numbered otherwise in another file
-        return Told(f"CAST({raw} AS VARCHAR)", "VARCHAR", written)
-    return Told(raw, "VARCHAR" if kind == "JSON" else kind, written)
+def _spanned(connection: duckdb.DuckDBPyConnection, relation: str, kinds: Mapping[str, str]) -> set[str]:
+    """Return the columns with dates or times that cannot be represented: the others can be read as they are.
+
+    That a value is there changes how long a question takes, and nothing that it tells.
+    """
+    names = [name for name, kind in kinds.items() if kind in SPANNED]
+    if not names:
+        return set()
+    inside_all = ", ".join(f"bool_and({inside(identifier(name), kinds[name])})" for name in names)
+    found = connection.execute(f"SELECT {inside_all} FROM {relation}").fetchall()[0]
+    return {name for name, all_inside in zip(names, found, strict=True) if all_inside is False}
+
+
+def _identity(column: Column, kind: str, value: str, declared: str | None) -> Identity:
+    if declared is None:
+        return own(column.name, kind, value)
+    return Identity(read_as(value, column.kind, declared), "VARCHAR", rule_of(declared))
+
+
+def bytes_as_text(name: str, kind: str) -> tuple[Column, str]:
+    """Return a column of bytes as text, to be read as what it is declared to be.
+
+    Raises:
+        InvalidParameter: if it is of another type, of which not every value can be written.
+    """
+    if kind != "BLOB":
+        expected = f"left out for column {name!r}: its type, {_without_values(kind)}, cannot be asked about"
+        raise InvalidParameter("types", name, expected)
+    return Column(name, Kind.TEXT), f"CAST({identifier(name)} AS VARCHAR)"
 
 
 def _without_values(kind: str) -> str:
     """Return the name of a type without what it is made of: the names of an enum may be values of the table."""
     return "LIST" if kind.endswith("]") else kind.partition("(")[0]
-
-
-def _declared_as(name: str, kind: str) -> tuple[Column, str]:
-    """Return a column of a file as what the owner declares it to be; a value that is none is missing."""
-    duck, public, exact = DECLARED[kind]
-    value = f"TRY_CAST({identifier(name)} AS {duck})"
-    value = f"nullif({value}, CAST('nan' AS DOUBLE))" if duck == "DOUBLE" else value
-    return Column(name, public, exact), value

@@ -148,6 +148,12 @@ class DuckDBEngine(Engine):
         return contributing.contributions_by(self._loaded.link, self._now.numbers, measure, keys, snapshot)
 
     @property
+    def identity(self) -> str:
+        """Return how units are told apart, in words; empty if equal values are one unit."""
+        unit = self._loaded.shape.unit
+        return "" if unit is None else unit.rule
+
+    @property
     def snapshot(self) -> int:
         """Return how many snapshots there are."""
         return len(self._loaded.parts.snapshots)

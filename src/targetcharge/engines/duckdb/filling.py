@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from targetcharge.engines.duckdb.csv_files import copy_csv
-from targetcharge.engines.duckdb.describing import Units
+from targetcharge.engines.duckdb.describing import bytes_as_text
 from targetcharge.engines.duckdb.files import find
-from targetcharge.engines.duckdb.frames import frame_of, refuse_without_arrow
+from targetcharge.engines.duckdb.frames import frame_of
 from targetcharge.engines.duckdb.parquet_files import ROW_BITS, view_parquet
 from targetcharge.engines.duckdb.parts import SPAN, First
 from targetcharge.engines.duckdb.quoting import NUMBERED, RELATION, identifier, text, unused
-from targetcharge.engines.duckdb.types import DECLARED
+from targetcharge.engines.duckdb.types import declared_as, typed
+from targetcharge.engines.duckdb.units import BY_VALUE, OwnColumn, read_as, rule_of
 from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def sought(source: object, options: Options) -> Files | Frame:
 
 def fill_from_files(
     connection: duckdb.DuckDBPyConnection, snapshots: Sequence[Files], options: Options, folder: Path
-) -> tuple[First, Units | None]:
+) -> tuple[First, OwnColumn | None]:
     """Make the relation of some files.
 
     Args:
@@ -80,11 +81,11 @@ def fill_from_files(
     """
     kind = snapshots[0].kind
     if kind == "parquet":
-        return in_files(view_parquet(connection, snapshots, options.unit), snapshots), None
+        return in_files(view_parquet(connection, snapshots, folder), snapshots), None
     if kind == "duckdb":
         return _attach(connection, snapshots[0], options.table), None
-    names, units, ends = copy_csv(connection, _KEPT, snapshots, options.declared, options.unit, folder)
-    return _shown(connection, names, ends), units
+    names, own_column, ends = copy_csv(connection, _KEPT, snapshots, options.declared, options.unit, folder)
+    return _shown(connection, names, ends), own_column
 
 
 def in_files(rows: ParquetRows, snapshots: Sequence[Files]) -> First:
@@ -95,11 +96,11 @@ def in_files(rows: ParquetRows, snapshots: Sequence[Files]) -> First:
 
 def fill_from_frame(
     connection: duckdb.DuckDBPyConnection, frame: Frame, options: Options
-) -> tuple[First, Units | None]:
+) -> tuple[First, OwnColumn | None]:
     """Make the relation of a frame; return what `fill_from_files` does."""
-    names, units = copy_frame(connection, _KEPT, frame, options)
+    names, own_column = copy_frame(connection, _KEPT, frame, options)
     rows = int(connection.execute(f"SELECT count(*) FROM {_KEPT}").fetchall()[0][0])
-    return _shown(connection, names, (rows,)), units
+    return _shown(connection, names, (rows,)), own_column
 
 
 def view_of(
@@ -120,27 +121,34 @@ def _shown(connection: duckdb.DuckDBPyConnection, names: Sequence[str], ends: Se
 
 def copy_frame(
     connection: duckdb.DuckDBPyConnection, table: str, frame: Frame, options: Options
-) -> tuple[list[str], Units | None]:
+) -> tuple[list[str], OwnColumn | None]:
     """Copy a frame into a table; return the names of its columns, and the one of ours that tells units apart."""
     try:
         _register(connection, frame)
-        found = [name for name, *_ in connection.execute("DESCRIBE frame").fetchall()]
+        names = [name for name, *_ in connection.execute("DESCRIBE frame").fetchall()]
+        values = ", ".join(f"{frame.values.get(name, identifier(name))} AS {identifier(name)}" for name in names)
+        rows = f"(SELECT {values} FROM frame)"
+        hidden = {} if frame.units is None else frame.units.arrays
         parts: dict[str, str] = {}
-        units = None if frame.units is None else Units(frame.units, frame.written)
-        for name in found:
-            raw, given, declared = identifier(name), frame.casts.get(name), options.declared.get(name)
-            if name == frame.units and frame.known is not None:
-                parts[name] = f"CASE WHEN {identifier(frame.known)} THEN {raw} END"
-            elif name != frame.known:
-                parts[name] = _cast(raw, given if declared is None else DECLARED[declared][0], given)
-            if units is None and declared is not None and name.lower() == str(options.unit).lower():
-                units = Units(unused(found))  # what it is declared to be may make two of them one
-                parts[units.column] = _cast(raw, given, given)
+        own_column = None
+        for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall():
+            declared = options.declared.get(name)
+            if declared is None:
+                parts |= {} if name in hidden else {name: identifier(name)}
+                continue
+            column, value = typed(name, str(kind), spanned=False) or bytes_as_text(name, str(kind))
+            parts[name] = declared_as(value, declared)
+            if name.lower() == str(options.unit).lower():
+                own_column = OwnColumn(unused(names), rule_of(declared))
+                parts[own_column.name] = read_as(value, column.kind, declared)
+        if frame.units is not None:
+            own_column = OwnColumn(unused(names), BY_VALUE)
+            parts[own_column.name] = frame.units.sql
         columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
-        connection.execute(f"CREATE TABLE {table} AS SELECT {columns} FROM frame")
+        connection.execute(f"CREATE TABLE {table} AS SELECT {columns} FROM {rows}")
     finally:
         connection.unregister("frame")
-    return list(parts), units
+    return list(parts), own_column
 
 
 def _register(connection: duckdb.DuckDBPyConnection, frame: Frame) -> None:
@@ -159,20 +167,9 @@ def _registers(connection: duckdb.DuckDBPyConnection, readable: object) -> bool:
     try:
         connection.register("frame", readable)
         connection.execute("DESCRIBE frame").fetchall()
-    except ImportError as error:
-        raise refuse_without_arrow(error) from None
     except (duckdb.Error, TypeError, ValueError, NotImplementedError):
         return False
     return True
-
-
-def _cast(raw: str, kind: str | None, given: str | None) -> str:
-    """Return a frame's column as the type it is loaded as; a value that is none is missing."""
-    if kind == "DOUBLE":
-        return f"nullif(TRY_CAST({raw} AS DOUBLE), CAST('nan' AS DOUBLE))"
-    if kind == "BOOLEAN" and given in ("BOOLEAN", "DOUBLE"):
-        return f"CASE {raw} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
-    return raw if kind is None else f"TRY_CAST({raw} AS {kind})"
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | None) -> First:

@@ -1,21 +1,23 @@
 """Frames: pandas, polars and Arrow tables on their way into DuckDB. Types come from the schema, never from values.
 
 A pandas column of whole numbers turns into floating point as soon as one value is missing. So both are the same
-kind here, `number`, compared in double precision (but units keep every digit). Columns of objects are text, and
-whatever is not text in them is missing, unless their type is declared: so a column of booleans that turned into
-objects, as they do when one is missing, is still one.
+kind here, `number`, compared in double precision. Columns of objects are text, and whatever is not text in them is
+missing, unless their type is declared: so a column of booleans that turned into objects, as they do when one is
+missing, is still one. Times are handed over as integers: DuckDB refuses a whole table for one that it cannot hold.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from targetcharge.engines.duckdb.quoting import unused
+from targetcharge.engines.duckdb.pandas_units import Units, since_1970, units_of
+from targetcharge.engines.duckdb.quoting import identifier
+from targetcharge.engines.duckdb.types import date_from, time_from
 from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -30,10 +32,7 @@ _OTHER: Final = (
     *("list", "large_list", "fixed_size", "struct", "map", "binary", "large_binary"),
 )
 """Types of pandas columns that cannot be asked about; whatever else is not a number or a time is text."""
-
-
-_ITSELF: Final = ("float64", "float32", "string", "str")
-"""Types of pandas columns that tell units apart as they are loaded."""
+_TRUTH: Final = "CASE {} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
 
 
 @final
@@ -43,29 +42,26 @@ class Frame:
 
     Attributes:
         kind: "pandas", "polars" or "arrow".
-        readable: what DuckDB registers: a frame with types of its own, or arrays by column name.
-        casts: the type that a column is loaded as, where it is not its own.
-        units: the column that tells units apart, where that is not the one they were named by.
-        written: how it writes them; the same for two frames only if equal units are written alike.
-        known: the column that is true where that column is not missing, if it cannot say so itself.
+        readable: what DuckDB registers: an Arrow table, or arrays by column name.
+        values: the SQL of a column's value, where it is not the column itself.
+        units: what tells units apart, where that is not the column they were named by.
         other: columns that cannot be asked about and are not loaded, with their types.
     """
 
     kind: str
     readable: object = field(repr=False)
-    casts: dict[str, str]
-    units: str | None = None
-    written: str = ""
-    known: str | None = None
+    values: dict[str, str] = field(default_factory=dict)
+    units: Units | None = None
     other: dict[str, str] = field(default_factory=dict)
 
     def columns(self) -> Iterator[tuple[str, object]]:
-        """Yield each column of a polars or Arrow table as a table of its own."""
-        for name in _names(self.readable):
+        """Yield each column of an Arrow table as a table of its own."""
+        table: Any = self.readable
+        for name in table.schema.names:
             yield name, self.only([name])
 
     def only(self, names: list[str]) -> object:
-        """Return a polars or Arrow table with some of its columns."""
+        """Return an Arrow table with some of its columns."""
         table: Any = self.readable
         return table.select(names)
 
@@ -79,9 +75,9 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
     module, name = type(source).__module__.partition(".")[0], type(source).__name__
     readers: dict[tuple[str, str], Callable[[Any], Frame]] = {
         ("pandas", "DataFrame"): lambda frame: _pandas(frame, unit, declared),
-        ("polars", "DataFrame"): lambda frame: Frame("polars", frame, {}),
-        ("pyarrow", "Table"): lambda frame: Frame("arrow", frame, {}),
-        ("pyarrow", "RecordBatch"): lambda frame: Frame("arrow", _as_table(frame), {}),
+        ("polars", "DataFrame"): _polars,
+        ("pyarrow", "Table"): lambda frame: _arrow("arrow", frame),
+        ("pyarrow", "RecordBatch"): lambda frame: _arrow("arrow", _as_table(frame)),
     }
     reader = readers.get((module, name))
     if reader is None:
@@ -93,24 +89,28 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
         expected = "a file, a folder or pattern of files, or a pandas, polars or Arrow table" + hint
         plain = source is None or isinstance(source, int | float | bytes)
         raise InvalidParameter("source", source if plain else type(source), expected)
-    names = list(getattr(source, "columns", ())) if module == "pandas" else _names(source)
-    if any(not isinstance(each, str) or not each or "\0" in each for each in names):
-        raise InvalidParameter("source", type(source), "a table whose columns all have a text as their name")
-    if len({each.lower() for each in names}) < len(names):
-        raise InvalidParameter(
-            "source", type(source), "a table whose columns have different names, in any capitals"
-        )
+    _check_names(source, module)
     try:
         return reader(source)
     except InvalidParameter:
         raise
+    except ImportError as error:
+        problem = f"reading this frame needs a package that is not installed: {error.name or 'pyarrow'}"
     except Exception:  # noqa: BLE001 - whatever a library says of a value may quote it
-        problem = f"this {module} table has a value that cannot be read: declare its column with types, or mend it"
+        problem = f"this {module} table cannot be read: declare its columns with types, or write it to a file"
     raise EngineError(problem)
 
 
-def _names(frame: Any) -> list[str]:  # noqa: ANN401 - a polars frame or an Arrow table
-    return list(frame.columns) if type(frame).__module__.startswith("polars") else list(frame.schema.names)
+def _check_names(source: Any, module: str) -> None:  # noqa: ANN401 - a frame of any library
+    names = list(source.schema.names if module == "pyarrow" else source.columns)
+    if any(not isinstance(each, str) or not each or "\0" in each for each in names):
+        raise InvalidParameter("source", type(source), "a table whose columns all have a text as their name")
+    if len({each.lower() for each in names}) < len(names):
+        expected = "a table whose columns have different names, in any capitals"
+        raise InvalidParameter("source", type(source), expected)
+
+
+# Arrow and polars
 
 
 def _as_table(batch: object) -> object:
@@ -119,91 +119,100 @@ def _as_table(batch: object) -> object:
     return pa.Table.from_batches([batch])
 
 
+def _polars(frame: Any) -> Frame:  # noqa: ANN401 - a polars frame
+    objects = [name for name, kind in frame.schema.items() if str(kind) == "Object"]  # Arrow has only their places
+    return replace(_arrow("polars", frame.drop(objects).to_arrow()), other=dict.fromkeys(objects, "Object"))
+
+
+def _arrow(kind: str, table: Any) -> Frame:  # noqa: ANN401 - an Arrow table
+    import pyarrow as pa  # noqa: PLC0415 - optional, and here for sure: the table is one of its own
+
+    values: dict[str, str] = {}
+    for place, (name, array) in enumerate(zip(table.schema.names, table.columns, strict=True)):
+        if pa.types.is_dictionary(array.type) and not _is_text(pa, array.type.value_type):
+            array = array.cast(array.type.value_type)  # noqa: PLW2901 - the same values
+        if pa.types.is_timestamp(array.type) and array.type.unit != "ns":  # of those DuckDB holds all
+            values[name], plain = time_from(identifier(name), array.type.unit), array.cast(pa.int64())
+        elif pa.types.is_date(array.type):
+            values[name], plain = _arrow_date(pa, name, array)
+        else:
+            plain = array
+            if _is_text(pa, array.type):  # bytes that are no text are missing
+                values[name] = f"TRY(decode(encode({identifier(name)})))"
+        table = table.set_column(place, name, plain)
+    return Frame(kind, table, values)
+
+
+def _is_text(pa: Any, kind: Any) -> bool:  # noqa: ANN401 - Arrow, and one of its types
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _arrow_date(pa: Any, name: str, array: Any) -> tuple[str, Any]:  # noqa: ANN401 - Arrow, and a column of it
+    raw = identifier(name)
+    if pa.types.is_date32(array.type):
+        return date_from(raw), array.cast(pa.int32())
+    return f"CAST({time_from(raw, 'ms')} AS DATE)", array.cast(pa.int64())
+
+
+# pandas
+
+
 def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) -> Frame:
     arrays: dict[str, NDArray[Any]] = {}
-    casts: dict[str, str] = {}
+    values: dict[str, str] = {}
     other: dict[str, str] = {}
     for name in frame.columns:
-        series = frame[name]
+        series, raw = frame[name], identifier(name)
         kind = getattr(series.dtype, "kind", "O")
         if kind in _NUMBERS or str(series.dtype).startswith("decimal"):
-            arrays[name], casts[name] = series.to_numpy(dtype=np.float64, na_value=np.nan), "DOUBLE"
+            arrays[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            values[name] = f"nullif({raw}, CAST('nan' AS DOUBLE))"
         elif kind == "b" and declared.get(name, "boolean") == "boolean":
             arrays[name] = series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-            casts[name] = "BOOLEAN"
+            values[name] = _TRUTH.format(raw)
         elif kind == "M":
-            arrays[name], casts[name] = _times(series)
+            arrays[name], values[name] = _times(series, raw)
         elif str(series.dtype).startswith(_OTHER):
             other[name] = str(series.dtype)
         else:
-            arrays[name], casts[name] = _texts(series, _written if name in declared else _text), "VARCHAR"
+            arrays[name] = _texts(series, _written if name in declared else _text)
+            values[name] = f"CAST({raw} AS VARCHAR)"  # without values DuckDB takes it for numbers
+        if kind in _NUMBERS and declared.get(name) == "boolean":
+            values[name] = _TRUTH.format(raw)
     if not arrays:
         raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
     named = [name for name in arrays if name.lower() == str(unit).lower()]
-    if not named or str(frame[named[0]].dtype) in _ITSELF:
-        return Frame("pandas", _straight(arrays), casts, other=other)
-    series, units = frame[named[0]], unused(frame.columns)
-    written = f"{series.dtype} of pandas"
-    if series.dtype.kind in "iu":
-        whole, written = _whole(series), "whole numbers"
-    elif str(series.dtype).startswith("datetime64"):
-        whole = series.astype("int64").to_numpy()  # as objects, those at the end of time are not in every zone
-    else:
-        told, casts[units] = {units: _told_apart(series)}, "VARCHAR"
-        return Frame("pandas", _straight({**arrays, **told}), casts, units, written, other=other)
-    known = unused([*frame.columns, units], "known")
-    told = {units: whole, known: series.notna().to_numpy(dtype=np.bool_)}
-    return Frame("pandas", _straight({**arrays, **told}), casts, units, written, known, other)
+    units = None if not named or named[0] in declared else units_of(frame[named[0]], frame.columns)
+    if units is not None:
+        arrays |= units.arrays
+    straight = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # a reversed frame is not
+    return Frame("pandas", straight, values, units, other)
 
 
-def _straight(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return arrays whose values lie one after another: those of a reversed frame do not."""
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-
-
-def _times(series: pd.Series) -> tuple[NDArray[Any], str]:
-    """Return times in UTC, or dates, and their type."""
-    arrow = getattr(series.dtype, "pyarrow_dtype", None)
-    if str(arrow).startswith("date"):
-        return series.astype("datetime64[us]").to_numpy(), "DATE"
-    zone = getattr(arrow or series.dtype, "tz", None)
-    plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if zone is not None else series
-    return plain.to_numpy().astype("datetime64[us]"), "TIMESTAMP"
-
-
-def _whole(series: pd.Series) -> NDArray[Any]:
-    """Return whole numbers to the last digit, 0 where they are missing: their type must not depend on that."""
-    kind: type[np.integer[Any]] = np.uint64 if series.dtype.kind == "u" else np.int64
-    found: NDArray[Any] = (
-        series.to_numpy(dtype=kind, na_value=kind(0)) if series.hasnans else series.to_numpy(kind)
-    )
-    return found
-
-
-def _told_apart(series: pd.Series) -> NDArray[Any]:
-    """Return what tells units apart: different for different values, None for missing ones."""
-    gone = series.isna()
-    told = [None if missing else _told(each) for each, missing in zip(series, gone, strict=True)]
-    return np.array(told, dtype=object)
-
-
-def _told(value: object) -> str | None:
-    """Return a value as text with its type: 1, "1" and True are different units."""
-    if isinstance(value, str | bytes):
-        raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
-        return f"{type(value).__name__} {raw.hex()}"
-    if isinstance(value, float | np.floating):  # as in other columns: NaN is missing, and -0.0 is 0.0
-        return f"{type(value).__name__} {value + 0.0!s}" if value == value else None
-    return f"{type(value).__name__} {value!s}"
+def _times(series: pd.Series, raw: str) -> tuple[NDArray[np.int64], str]:
+    """Return times or dates as integers, and the SQL that makes times or dates of them again."""
+    integers, unit = since_1970(series)
+    if unit == "D":
+        return integers, date_from(raw)
+    time = time_from(raw, unit)
+    return integers, f"CAST({time} AS DATE)" if str(series.dtype).startswith("date64") else time
 
 
 def _texts(series: pd.Series, text: Callable[[object], str | None]) -> NDArray[np.object_]:
     """Return texts, and None for whatever is none. The categories of an enum are text."""
     if str(series.dtype) == "category":
-        texts = np.array([None, *(_text(str(each)) for each in series.cat.categories)], dtype=object)
+        texts = np.array([None, *(_text(_name(each)) for each in series.cat.categories)], dtype=object)
         taken: NDArray[np.object_] = np.take(texts, series.cat.codes.to_numpy() + 1)
         return taken
     return np.array([text(each) for each in series], dtype=object)
+
+
+def _name(category: object) -> str | None:
+    try:
+        return str(category)
+    except Exception:  # noqa: BLE001 - a class of the caller's own may do anything
+        return None
 
 
 def _text(value: object) -> str | None:
@@ -230,11 +239,6 @@ def _written(value: object) -> str | None:
             return plain.isoformat()
         if isinstance(value, int | float | Decimal | np.number):
             return str(value) if value == value else None  # NaN is missing
-    except (ValueError, ArithmeticError):  # 5,000 digits, the ends of time, a loud NaN
+    except Exception:  # noqa: BLE001 - 5,000 digits, the ends of time, a loud NaN, a class of the caller's own
         return None
     return _text(value)
-
-
-def refuse_without_arrow(error: ImportError) -> EngineError:
-    """Return what to raise where DuckDB needs Arrow to read a frame."""
-    return EngineError(f"reading this frame needs a package that is not installed: {error.name or 'pyarrow'}")

@@ -15,6 +15,7 @@ from targetcharge.queries.predicates import decimal_text
 
 if TYPE_CHECKING:
     from targetcharge.engines.duckdb.describing import Shape
+    from targetcharge.engines.duckdb.units import Identity
 
 
 def check_alike(table: Shape, other: Shape, source: object) -> None:
@@ -54,14 +55,17 @@ def _units(table: Shape, other: Shape) -> str:
     """Return how units are told apart in another way: one and the same might be taken for two, or two for one."""
     if table.unit is None or other.unit is None:
         return ""
-    wanted, given = ((told.kind, told.written) for told in (table.unit, other.unit))
-    if wanted == given:
+    if (table.unit.kind, table.unit.rule) == (other.unit.kind, other.unit.rule):
         return ""
-    return f"units must be told apart by values of type {_written(*wanted)}, and are by {_written(*given)}"
+    wanted, given = _told_apart(table.unit), _told_apart(other.unit)
+    return (
+        f"units must be told apart by {wanted}, and are by {given}; a column that is declared with types is read"
+        " in the same way everywhere"
+    )
 
 
-def _written(kind: str, written: str) -> str:
-    return f"{kind} ({written})"
+def _told_apart(identity: Identity) -> str:
+    return f"{identity.kind} ({identity.rule or 'equal values'})"
 
 
 def words(column: Column) -> str:

@@ -16,7 +16,7 @@ from targetcharge.engines.duckdb.filling import fill_from_files, fill_from_frame
 from targetcharge.engines.duckdb.parquet_files import patterns
 from targetcharge.engines.duckdb.parts import Parts, Snapshot
 from targetcharge.engines.duckdb.quoting import RELATION
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from targetcharge.engines.duckdb.describing import Shape
     from targetcharge.engines.duckdb.filling import Options
     from targetcharge.engines.duckdb.frames import Frame
-    from targetcharge.engines.duckdb.parts import Relation
+    from targetcharge.engines.duckdb.parts import First, Relation
 
 
 @final
@@ -79,7 +79,10 @@ class Loaded:
         return last if snapshot is None else snapshot
 
     def check_unchanged(self) -> None:
-        """Refuse if a file was changed. A frame was copied, and cannot."""
+        """Refuse if DuckDB has failed for good, or a file was changed. A frame was copied, and cannot."""
+        if self.link.failed:
+            msg = "the engine has failed: nothing was asked or charged. Close the table and open it again"
+            raise EngineError(msg)
         for snapshot in self.parts.snapshots:
             if snapshot.files is not None:
                 snapshot.files.check_unchanged()
@@ -122,9 +125,10 @@ def load_files(snapshots: Sequence[Files], options: Options, within: Path | None
 
 
 def _of_files(link: Connection, snapshots: Sequence[Files], options: Options) -> Loaded:
-    first, units = fill_from_files(link.raw, snapshots, options, link.spill)
-    link.lock(reached(snapshots))
-    shape = describe(link.raw, RELATION, options.declared, options.unit, units)
+    first, own_column = fill_from_files(link.raw, snapshots, options, link.spill)
+    link.lock(reached(first))
+    copied = snapshots[0].kind == "csv"
+    shape = describe(link.raw, RELATION, options.declared, options.unit, own_column, copied=copied)
     ended = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
     return Loaded(link, shape, Parts(first, ended), options, snapshots[0].root, len(ended))
 
@@ -139,14 +143,14 @@ def _load_frame(frame: Frame, options: Options) -> Loaded:
 
 
 def _of_frame(link: Connection, frame: Frame, options: Options) -> Loaded:
-    first, units = fill_from_frame(link.raw, frame, options)
+    first, own_column = fill_from_frame(link.raw, frame, options)
     link.lock(())
-    shape = describe(link.raw, RELATION, options.declared, options.unit, units)
+    shape = describe(link.raw, RELATION, options.declared, options.unit, own_column, copied=True)
     shape.other.update(frame.other)
     return Loaded(link, shape, Parts(first, (Snapshot(None, first.ends[-1]),)), options, None, 1)
 
 
-def reached(snapshots: Sequence[Files]) -> list[str]:
-    """Return the paths that a connection to these files must reach, and patterns that match nothing else."""
-    paths = [path for files in snapshots if files.kind == "parquet" for path in files.paths]
+def reached(first: First) -> list[str]:
+    """Return the paths that a connection to these rows must reach, and patterns that match nothing else."""
+    paths = () if first.parquet is None else first.parquet.paths
     return [*map(str, paths), *patterns(paths)]

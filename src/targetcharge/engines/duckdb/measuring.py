@@ -64,13 +64,13 @@ def added_up(
 
 
 def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
-    text, number = hashed(sketch, relation.by)
+    data, number = hashed(sketch, relation.by)
     known = f"{relation.by[sketch.column.name]} IS NOT NULL"
     rows, unit = relation.rows, relation.unit
     if unit is None:
         return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM {rows} WHERE {where} AND {known}"
     values = (
-        f"SELECT DISTINCT {unit} AS u, {text} AS v, {number} AS h FROM {rows}"
+        f"SELECT DISTINCT {unit} AS u, {data} AS v, {number} AS h FROM {rows}"
         f" WHERE {where} AND {known} AND {unit} IS NOT NULL"
     )
     placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({values})"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import numpy as np
 
-from targetcharge.engines.duckdb.parquet_files import ROW_BITS
+from targetcharge.engines.duckdb.parquet_files import ROW_BITS, patterns
 from targetcharge.engines.duckdb.quoting import NUMBERED, identifier, listed
 from targetcharge.engines.duckdb.types import FLOATING
 
@@ -77,15 +77,14 @@ class RowNumbers:
 
     def _files(self) -> NDArray[np.int64]:
         """Return how many rows are before each file, and all."""
-        parts = self._loaded.parts
-        opened = zip(parts.snapshots, parts.first.ends, strict=False)
-        paths = [
-            str(path) for snapshot, _ in opened if snapshot.files is not None for path in snapshot.files.paths
-        ]
-        assert parts.first.parquet is not None  # noqa: S101 - the caller looked
-        patterns = listed(parts.first.parquet.patterns[: len(paths)])
-        rows = dict(self._loaded.link.rows(f"SELECT file_name, num_rows FROM parquet_file_metadata({patterns})"))
-        return np.concatenate(([0], np.cumsum([rows[path] for path in paths], dtype=np.int64))).astype(np.int64)
+        first = self._loaded.parts.first
+        assert first.parquet is not None  # noqa: S101 - the caller looked
+        paths = first.parquet.paths[: first.ends[-1] >> ROW_BITS]
+        metadata = f"SELECT file_name, num_rows FROM parquet_file_metadata({listed(patterns(paths))})"
+        rows = dict(self._loaded.link.rows(metadata))
+        return np.concatenate(([0], np.cumsum([rows[str(path)] for path in paths], dtype=np.int64))).astype(
+            np.int64
+        )
 
     def relation(self, snapshot: int | None) -> Relation:
         """Return the rows with their places."""
@@ -186,11 +185,11 @@ class UnitNumbers:
         return self._digests[key, snapshot]
 
     def _digest(self, key: bytes, number: int) -> str:
-        told = self._loaded.shape.unit
-        kind = "" if told is None else f"{told.kind} {told.written}"
+        identity = self._loaded.shape.unit
+        kind = "" if identity is None else f"{identity.kind} {identity.rule}"
         keyed = hmac.new(key, repr(("units", kind, number)).encode(), hashlib.sha256)
-        written = "CAST(u AS VARCHAR)"
-        if told is not None and told.kind in FLOATING:  # 0.0 and -0.0 are one unit
+        written = "CAST(u AS VARCHAR)"  # never a time: those are told apart by numbers
+        if identity is not None and identity.kind in FLOATING:  # 0.0 and -0.0 are one unit
             written = f"CASE WHEN u = 0 THEN '0' ELSE {written} END"
         for begin in range(0, number, _AT_ONCE):
             some = f"id >= {begin} AND id < {min(begin + _AT_ONCE, number)}"

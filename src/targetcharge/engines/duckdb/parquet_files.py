@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape
 from typing import TYPE_CHECKING, Final, final
 
 import duckdb
 
+from targetcharge.engines.duckdb.parquet_times import copy_as_microseconds, time_of
 from targetcharge.engines.duckdb.quoting import NUMBERED, RELATION, identifier, listed, text, unused
 from targetcharge.errors import EngineError
 
@@ -30,50 +31,54 @@ class ParquetRows:
     """How files are read.
 
     Attributes:
-        patterns: that match one file each, in the order of snapshots.
+        paths: of the files that are read, in the order of snapshots: the table's, or copies of them.
         partitioned: whether folders are columns.
         file: the name of the column that has a row's file: none of theirs.
         place: likewise, of the column that has its place; None if a column of theirs hides the number of a row.
+        mended: columns of copies whose times must be made of integers.
     """
 
-    patterns: tuple[str, ...]
+    paths: tuple[Path, ...]
     partitioned: bool
     file: str
     place: str | None
+    mended: tuple[str, ...] = ()
 
-    def plain(self, number: int | None = None, validation: str = "replace") -> str:
+    def plain(self, number: int | None = None) -> str:
         """Return the SQL of the rows of the first files; of all if no number is given."""
-        return f"read_parquet({listed(self.patterns[:number])}, {self._options(validation)})"
+        rows = f"read_parquet({listed(patterns(self.paths[:number]))}, {self._options()})"
+        return f"(SELECT {self._columns()} FROM {rows})" if self.mended else rows
 
     def placed(self, number: int | None = None) -> str:
         """Return the SQL of the rows of the first files with their places, which must not be hidden."""
         # By name: DuckDB numbers files anew (`file_index`) where a predicate on a partition leaves some out.
-        options = f"{self._options('replace')}, filename = {text(self.file)}"
+        options = f"{self._options()}, filename = {text(self.file)}"
         code = f"CAST(enum_code(CAST({identifier(self.file)} AS {_TYPE})) AS BIGINT)"
-        rows = f"read_parquet({listed(self.patterns[:number])}, {options})"
-        return f"(SELECT *, {code} * {1 << ROW_BITS} + {_ROW} AS {identifier(str(self.place))} FROM {rows})"
+        rows = f"read_parquet({listed(patterns(self.paths[:number]))}, {options})"
+        place = f"{code} * {1 << ROW_BITS} + {_ROW} AS {identifier(str(self.place))}"
+        return f"(SELECT {self._columns()}, {place} FROM {rows})"
 
-    def _options(self, validation: str) -> str:
+    def _columns(self) -> str:
+        times = ", ".join(f"{time_of(name)} AS {identifier(name)}" for name in self.mended)
+        return f"* REPLACE ({times})" if times else "*"
+
+    def _options(self) -> str:
         folders = "true, hive_types_autocast = false" if self.partitioned else "false"
-        return f"hive_partitioning = {folders}, utf8_validation = '{validation}'"
+        return f"hive_partitioning = {folders}, utf8_validation = 'replace'"
 
 
-def view_parquet(
-    connection: duckdb.DuckDBPyConnection, snapshots: Sequence[Files], unit: str | None, *, proven: bool = False
-) -> ParquetRows:
-    """Make the views of some files with one schema.
+def view_parquet(connection: duckdb.DuckDBPyConnection, snapshots: Sequence[Files], folder: Path) -> ParquetRows:
+    """Make the views of some files with one schema. No value in them can make a question fail.
 
-    A text that is not UTF-8 is read with ? for what is not, so that no row can make a question fail. Where that
-    would make two units one, and where DuckDB cannot read a time, the file is refused here, to its owner.
+    A text that is not UTF-8 is read with ? for what is not; a time that does not fit is missing.
 
     Args:
         connection: to make them in.
         snapshots: the files of each.
-        unit: the column that tells units apart.
-        proven: whether all values are known to be readable.
+        folder: for copies of them, if their times cannot be read otherwise; the caller removes it.
 
     Raises:
-        EngineError: if the files do not have one schema, or some of their values cannot be read.
+        EngineError: if the files do not have one schema.
     """
     root, paths = snapshots[0].root, [path for files in snapshots for path in files.paths]
     read = listed(patterns(paths))
@@ -89,12 +94,20 @@ def view_parquet(
         raise EngineError(msg)
     taken = {name.lower() for name in names} | keys
     place = None if _ROW in taken else unused(taken, "place")
-    rows = ParquetRows(tuple(patterns(paths)), bool(keys), unused(taken, "file"), place)
-    if not proven:
-        _prove(connection, root, rows.plain(validation="strict"), unit)
+    rows = ParquetRows(tuple(paths), bool(keys), unused(taken, "file"), place)
+    doubtful = _in_milliseconds(connection, read, names)
+    if doubtful and _fails(connection, f"SELECT {_hashes(doubtful)} FROM {rows.plain()}"):
+        copies = [
+            folder / f"{place}" / path.relative_to(files.root.parent)
+            for place, files in enumerate(snapshots)
+            for path in files.paths
+        ]
+        for path, copy in zip(paths, copies, strict=True):
+            copy_as_microseconds(path, copy)
+        rows = replace(rows, paths=tuple(copies), mended=tuple(doubtful))
     connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {rows.plain()}")
     if place is not None:
-        connection.execute(f"CREATE TYPE {_TYPE} AS ENUM ({', '.join(text(str(path)) for path in paths)})")
+        connection.execute(f"CREATE TYPE {_TYPE} AS ENUM ({', '.join(text(str(path)) for path in rows.paths)})")
         connection.execute(f"CREATE VIEW {NUMBERED} AS SELECT * FROM {rows.placed()}")
     return rows
 
@@ -140,24 +153,23 @@ def _top_level(connection: duckdb.DuckDBPyConnection, paths: str) -> list[str]:
     return names
 
 
-def _prove(connection: duckdb.DuckDBPyConnection, root: Path, rows: str, unit: str | None) -> None:
-    """Refuse files in which a unit's text or a time cannot be read."""
-    doubtful = []
-    for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall():
-        a_unit = unit is not None and name.lower() == str(unit).lower() and kind == "VARCHAR"
-        if a_unit or str(kind).startswith("TIMESTAMP"):
-            doubtful.append(name)
-    if doubtful:
-        hashes = ", ".join(f"bit_xor(hash({identifier(name)}))" for name in doubtful)
-        if _fails(connection, f"SELECT {hashes} FROM {rows}"):
-            columns = ", ".join(doubtful)
-            msg = f"{root} has values in {columns} that are no UTF-8 text, or no time that fits: repair them"
-            raise EngineError(msg)
+def _in_milliseconds(connection: duckdb.DuckDBPyConnection, paths: str, names: Sequence[str]) -> list[str]:
+    """Return the columns with times that DuckDB multiplies as it reads them."""
+    rows = connection.execute(
+        f"SELECT DISTINCT name FROM parquet_schema({paths}) WHERE type = 'INT64' AND ("
+        "converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE 'TimestampType%MILLIS=MilliSeconds%')"
+    ).fetchall()
+    found = {name for (name,) in rows}
+    return [name for name in names if name in found]
+
+
+def _hashes(names: Sequence[str]) -> str:
+    return ", ".join(f"bit_xor(hash({identifier(name)}))" for name in names)
 
 
 def _fails(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     try:
         connection.execute(sql).fetchall()
-    except (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.OutOfRangeException):
+    except (duckdb.ConversionException, duckdb.OutOfRangeException):
         return True
     return False

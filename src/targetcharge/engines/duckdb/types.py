@@ -1,5 +1,9 @@
 """Types: from DuckDB's names to what an analyst may ask, and the SQL that gives a column's value.
 
+No value that a column can hold makes that SQL fail, and none of it writes a time as text: DuckDB cannot write all
+the times that files hold. What cannot be represented is missing: times and dates outside the years 1 to 9999
+(infinite ones among them), NaN, and what is not of the type that a column is declared to be.
+
 >>> typed("Age", "TINYINT")
 (Age (number), '"Age"')
 >>> typed("photo", "BLOB") is None
@@ -14,6 +18,7 @@ import re
 from typing import Final
 
 from targetcharge.engines.duckdb.quoting import identifier
+from targetcharge.identity import FIRST_MICROSECOND, LAST_MICROSECOND
 from targetcharge.queries.columns import Column, Exact, Kind
 
 _WHOLE: Final = {
@@ -30,10 +35,20 @@ _WHOLE: Final = {
 }
 FLOATING: Final = ("FLOAT", "DOUBLE")
 _TEXT: Final = ("VARCHAR", "UUID", "JSON")
-_TIMES: Final = ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
+_COARSE: Final = ("TIMESTAMP_S", "TIMESTAMP_MS")
 _ZONED: Final = "TIMESTAMP WITH TIME ZONE"
-_ZONED_FINE: Final = ("TIMESTAMP_NS WITH TIME ZONE", "TIMESTAMPTZ_NS")
+FINE: Final = ("TIMESTAMP_NS", "TIMESTAMP_NS WITH TIME ZONE", "TIMESTAMPTZ_NS")
+"""Types of times that tell nanoseconds."""
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+_DAYS: Final = FIRST_MICROSECOND // 86_400_000_000, LAST_MICROSECOND // 86_400_000_000
+_SPANS: Final = {
+    "DATE": "DATE '0001-01-01' AND DATE '9999-12-31'",
+    "TIMESTAMP": "TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'",
+}
+SPANNED: Final = tuple(_SPANS)
+"""Types that hold more than can be represented, and are read as they are where no such value occurs."""
+_MOST_NANOSECONDS: Final = 2**63 - 2
+_MICROSECONDS: Final = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 BIGINT: Final = Exact(0, *_WHOLE["BIGINT"])
 
@@ -48,8 +63,14 @@ DECLARED: Final = {
 """What a caller may declare a column to be: its type here, its kind, and which numbers it holds."""
 
 
-def typed(name: str, kind: str) -> tuple[Column, str] | None:
-    """Return a column and the SQL of its value (NULL where it is missing); None if it may not be asked about."""
+def typed(name: str, kind: str, *, spanned: bool = True) -> tuple[Column, str] | None:
+    """Return a column and the SQL of its value (NULL where it is missing); None if it may not be asked about.
+
+    Args:
+        name: of the column.
+        kind: its type.
+        spanned: whether its dates or times may be outside the years that can be represented.
+    """
     raw = identifier(name)
     if kind in _WHOLE:
         return Column(name, Kind.NUMBER, Exact(0, *_WHOLE[kind])), raw
@@ -57,22 +78,66 @@ def typed(name: str, kind: str) -> tuple[Column, str] | None:
         width, scale = map(int, found.groups())
         return Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1)), raw
     if kind in FLOATING:
-        # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
-        return Column(name, Kind.NUMBER), f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)"
+        return Column(name, Kind.NUMBER), number(raw)
     if kind in _TEXT or is_enum(kind):
         return Column(name, Kind.TEXT), raw if kind == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
-    if kind == "DATE":
-        return Column(name, Kind.DATE), raw
-    if kind == "TIMESTAMP":
-        return Column(name, Kind.TIME), raw
-    if kind in _TIMES:
-        return Column(name, Kind.TIME), f"TRY_CAST({raw} AS TIMESTAMP)"
-    if kind == _ZONED:
-        # In UTC. A cast would ask for the session's time zone, and fail for the ends of time.
-        return Column(name, Kind.TIME), f"TRY(make_timestamp(epoch_us({raw})))"
-    if kind in _ZONED_FINE:
-        return Column(name, Kind.TIME), f"TRY(make_timestamp(epoch_ns({raw}) // 1000))"
+    if kind in SPANNED:
+        column = Column(name, Kind.DATE if kind == "DATE" else Kind.TIME)
+        return column, within(raw, kind) if spanned else raw
+    if time := _time(raw, kind):
+        return Column(name, Kind.TIME), time
     return (Column(name, Kind.BOOLEAN), raw) if kind == "BOOLEAN" else None
+
+
+def _time(raw: str, kind: str) -> str | None:
+    """Return a time of another type as a TIMESTAMP in UTC that can be represented; None if it is no time."""
+    if kind in _COARSE:
+        return within(f"TRY_CAST({raw} AS TIMESTAMP)", "TIMESTAMP")
+    if kind == _ZONED:  # a cast would ask for the session's time zone, and fail for the ends of time
+        return time_from(f"epoch_us({raw})", "us")
+    return time_from(f"epoch_ns({raw})", "ns") if kind in FINE else None
+
+
+def number(value: str) -> str:
+    """Return a floating-point number; NaN is missing."""
+    # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
+    return f"(CASE WHEN isnan(TRY({value})) THEN NULL ELSE {value} END)"
+
+
+def within(value: str, kind: str) -> str:
+    """Return a date or time that can be represented; any other is missing."""
+    return f"(CASE WHEN {inside(value, kind)} THEN {value} END)"
+
+
+def inside(value: str, kind: str) -> str:
+    """Return whether a DATE or TIMESTAMP can be represented."""
+    return f"{value} BETWEEN {_SPANS[kind]}"
+
+
+def time_from(raw: str, unit: str) -> str:
+    """Return the time of an integer: seconds, milliseconds, microseconds or nanoseconds since 1970."""
+    if unit == "ns":
+        least, most = -_MOST_NANOSECONDS, _MOST_NANOSECONDS  # beyond them DuckDB has infinity, and pandas nothing
+        microseconds = f"{raw} // 1000 - CASE WHEN {raw} % 1000 < 0 THEN 1 ELSE 0 END"
+        return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN make_timestamp({microseconds}) END)"
+    step = _MICROSECONDS[unit]
+    least, most = -(-FIRST_MICROSECOND // step), LAST_MICROSECOND // step
+    return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN make_timestamp({raw} * {step}) END)"
+
+
+def date_from(raw: str) -> str:
+    """Return the date of an integer: days since 1970."""
+    least, most = _DAYS
+    return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN DATE '1970-01-01' + CAST({raw} AS INTEGER) END)"
+
+
+def declared_as(value: str, kind: str) -> str:
+    """Return a value as what the owner declares its column to be; one that is none is missing."""
+    duck = DECLARED[kind][0]
+    cast = f"TRY_CAST({value} AS {duck})"
+    if duck == "DOUBLE":
+        return f"nullif({cast}, CAST('nan' AS DOUBLE))"
+    return within(cast, duck) if duck in SPANNED else cast
 
 
 def stored(column: Column) -> str:

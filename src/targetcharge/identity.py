@@ -1,0 +1,181 @@
+"""Identity: one canonical text for each value that tells people apart, however it is typed or written.
+
+A person whose id is written in two ways must not count as two. Numbers are the same by value, times by instant,
+and text that reads as a number or a time is that number or time; other text is as it is. To take two people for
+one is safe: who protects both protects each of them. So numbers are told apart as well as floating point can tell
+them: one person's value may turn a column of whole numbers into that, and must not change who the others are.
+
+>>> canonical(1), canonical(1.0), canonical("1"), canonical(" 01"), canonical(Decimal("1.00")), canonical(True)
+('1', '1', '1', '1', '1', '1')
+>>> canonical("ann"), canonical(None), canonical(float("nan")), canonical([1])
+('ann', None, None, None)
+>>> noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+>>> later = noon.astimezone(dt.timezone(dt.timedelta(hours=5)))
+>>> canonical(noon) == canonical(later) == canonical("2024-01-01T12:00")
+True
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+
+_EPOCH: Final = dt.datetime(1970, 1, 1)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+FIRST_MICROSECOND: Final = -62_135_596_800_000_000
+"""The first microsecond of year 1, counted from 1970: what comes before it cannot be represented."""
+LAST_MICROSECOND: Final = 253_402_300_799_999_999
+"""The last microsecond of year 9999."""
+
+_LONGEST: Final = 4000
+"""Digits of a number that is written in decimal: Python refuses more."""
+EXACT: Final = 2**53
+"""Up to here floating-point numbers are exact integers."""
+_DOUBLE_BITS: Final = 1023
+_SHORT: Final = 16
+"""Fewer digits than this make a number that is quickly read."""
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?\s*", re.ASCII)
+_FLAGS: Final = {"true": "1", "false": "0"}
+"""What files and arrays of text make of booleans, which are numbers elsewhere."""
+_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_PER_MICROSECOND: Final = 1000
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "D": 24 * 3600 * 10**9,
+}
+
+
+def canonical(value: object) -> str | None:
+    """Return the text of a value that is the same for all writings of it; None if it is missing, or tells nothing.
+
+    Text, bytes, numbers, booleans, dates, times and UUIDs tell people apart. It never raises: whether it did would
+    depend on the value.
+    """
+    try:
+        if isinstance(value, str):
+            return _of_text(str.__str__(value))
+        return _of_number(value) if isinstance(value, int | float) else _of_other(value)
+    except Exception:  # noqa: BLE001 - a class of the caller's own may do anything
+        return None
+
+
+def of_microseconds(microseconds: int, nanoseconds: int = 0) -> str | None:
+    """Return the canonical text of a time, by its microseconds since 1970 and what is left in nanoseconds."""
+    if not FIRST_MICROSECOND <= microseconds <= LAST_MICROSECOND:
+        return None
+    return f"@{microseconds}.{nanoseconds}" if nanoseconds else f"@{microseconds}"
+
+
+def of_integer(number: int, unit: str) -> str | None:
+    """Return the canonical text of a time that is a number of days or seconds since 1970, or of parts of them."""
+    return of_microseconds(*divmod(number * _NANOSECONDS[unit], _PER_MICROSECOND))
+
+
+def _of_text(text: str) -> str:
+    text = text.rstrip("\0")  # as NumPy does
+    if len(text) < _SHORT and text.isascii() and text.isdigit():
+        return str(int(text))
+    if text[:1].isalpha():
+        return _FLAGS.get(text.lower(), _unicode(text))
+    if len(text) <= _LONGEST and _NUMBER.fullmatch(text):
+        plain = text.replace("_", "")
+        number = float(plain) if "e" in plain.lower() else Decimal(plain.strip())
+        return _of_number(number) or _unicode(text)
+    if time := _TIME.fullmatch(text):
+        return _of_written_time(*time.groups()) or _unicode(text)
+    return _unicode(text)
+
+
+def _unicode(text: str) -> str:
+    """Return a text without halves of characters, which no other program takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _of_number(number: float | Decimal | Fraction) -> str | None:
+    """Return a whole number's digits, and another one's in single precision: it may have been stored so."""
+    if isinstance(number, int):
+        return _of_whole(int(number))
+    if isinstance(number, float):
+        number = float(number)
+        if not math.isfinite(number):
+            return None if math.isnan(number) else str(number)
+    elif isinstance(number, Decimal) and not number.is_finite():
+        return None if number.is_nan() else str(float(number))
+    if isinstance(number, Decimal) and number.adjusted() > _LONGEST:
+        sign, digits, _ = number.as_tuple()
+        return f"{'-' * sign}{''.join(map(str, digits)).rstrip('0')}e{number.adjusted()}"
+    whole = int(number)
+    if number == whole:
+        return _of_whole(whole)
+    single = float(np.float32(float(number)))
+    return str(int(single)) if single.is_integer() else str(single)
+
+
+def _of_whole(whole: int) -> str:
+    """Return a whole number's digits, in double precision: another value may turn a whole column into that."""
+    if -EXACT <= whole <= EXACT:
+        return str(whole)
+    return str(int(float(whole))) if whole.bit_length() <= _DOUBLE_BITS else hex(whole)
+
+
+def _of_other(value: object) -> str | None:
+    match value:
+        case dt.date():
+            return _of_date(value)
+        case np.datetime64():
+            return _of_numpy_time(value)
+        case np.generic():
+            return canonical(float(value) if isinstance(value, np.floating) else value.item())
+        case Decimal() | Fraction():
+            return _of_number(value)
+        case bytes():
+            return _of_text(value.decode("utf-8", "replace"))
+        case UUID():
+            return str(value)
+    return None
+
+
+def _of_date(value: dt.date) -> str | None:
+    """Return the instant of a time, or of a day's first moment; without a zone it is in UTC."""
+    if not isinstance(value, dt.datetime):
+        return of_microseconds((dt.datetime(value.year, value.month, value.day) - _EPOCH) // _MICROSECOND)
+    if value != value:  # pandas' NaT
+        return None
+    offset = value.utcoffset() or dt.timedelta()
+    nanoseconds = int(getattr(value, "nanosecond", 0))
+    plain = dt.datetime.combine(dt.date(value.year, value.month, value.day), value.time())
+    return of_microseconds((plain - _EPOCH - offset) // _MICROSECOND, nanoseconds)
+
+
+def _of_numpy_time(value: np.datetime64) -> str | None:
+    if np.isnat(value):
+        return None
+    unit, step = np.datetime_data(value.dtype)
+    if unit not in _NANOSECONDS:
+        value, unit, step = value.astype("datetime64[D]"), "D", 1
+    return of_integer(int(value.astype(np.int64)) * step, unit)
+
+
+def _of_written_time(day: str, clock: str | None, fraction: str | None, zone: str | None) -> str | None:
+    nanoseconds = int((fraction or "").ljust(9, "0"))
+    try:
+        time = dt.datetime.fromisoformat(f"{day} {clock or '00:00'}{zone or ''}")
+    except ValueError:  # no such day
+        return None
+    offset = time.utcoffset() or dt.timedelta()
+    microseconds = (time.replace(tzinfo=None) - _EPOCH - offset) // _MICROSECOND
+    return of_microseconds(microseconds + nanoseconds // _PER_MICROSECOND, nanoseconds % _PER_MICROSECOND)
