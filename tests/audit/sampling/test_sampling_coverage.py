@@ -54,9 +54,9 @@ def test_the_shares_of_the_counted_events_add_up_to_what_is_stated(monkeypatch):
     module = sys.modules["targetcharge.audit.sampling.black_box"]
     asked = []
 
-    def noting(likely, rare, delta, alpha):
+    def noting(likely, rare, delta, alpha, tilt):
         asked.append(alpha)
-        return epsilon_at_least(likely, rare, delta, alpha)
+        return epsilon_at_least(likely, rare, delta, alpha, tilt)
 
     monkeypatch.setattr(module, "epsilon_at_least", noting)
     confidence = 0.9

@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 import targetcharge as tc
 from audit.sampling.lengths import runs
 from targetcharge.audit import black_box
+from targetcharge.audit.sampling import epsilon_at_least
 from targetcharge.audit.sampling.events import candidates
 from targetcharge.audit.sampling.features import default_features
 from targetcharge.audit.sampling.piles import Pair, Pile
@@ -53,6 +54,7 @@ def test_power_counting_where_one_chose_would_fall_too_often():
     for _ in range(audits):
         pair = Pair(*(Pile.of(generator.randrange(200) for _ in range(500)) for _ in range(2)))
         features = default_features(pair.first.counts)
-        events = candidates(pair, pair, features, delta=0.0, alpha=(1 - CONFIDENCE) / 4)
-        found += events[0].shown > 0  # the true ε is 0
+        alpha = (1 - CONFIDENCE) / 4
+        event = candidates(pair, pair, features, delta=0.0, alpha=alpha, runs=500)[0]
+        found += epsilon_at_least(*event.counts(pair), 0.0, alpha, event.tilt) > 0  # the true ε is 0
     assert binomtest(found, audits, 1 - CONFIDENCE, alternative="greater").pvalue < 1e-9

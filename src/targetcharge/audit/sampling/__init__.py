@@ -6,7 +6,15 @@
 """
 
 from targetcharge.audit.sampling.black_box import black_box
-from targetcharge.audit.sampling.bounds import Counts, delta_at_least, detectable, epsilon_at_least, runs_needed
+from targetcharge.audit.sampling.bounds import (
+    Counts,
+    delta_at_least,
+    detectable,
+    epsilon_at_least,
+    fewest_seen,
+    rarest,
+    runs_needed,
+)
 from targetcharge.audit.sampling.neighbours import check_neighbours
 from targetcharge.audit.sampling.subject import interaction
 
@@ -17,6 +25,8 @@ __all__ = [
     "delta_at_least",
     "detectable",
     "epsilon_at_least",
+    "fewest_seen",
     "interaction",
+    "rarest",
     "runs_needed",
 ]

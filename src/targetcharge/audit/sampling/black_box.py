@@ -22,9 +22,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.audit.sampling.bounds import delta_at_least, detectable, epsilon_at_least, runs_needed
-from targetcharge.audit.sampling.events import Event, candidates
-from targetcharge.audit.sampling.features import default_features, given_features, left_out
+from targetcharge.audit.sampling.bounds import (
+    delta_at_least,
+    detectable,
+    epsilon_at_least,
+    fewest_seen,
+    rarest,
+    runs_needed,
+)
+from targetcharge.audit.sampling.events import Event, candidates, varied
+from targetcharge.audit.sampling.features import default_features, given_features, left_out, noise_features
 from targetcharge.audit.sampling.neighbours import check_neighbours
 from targetcharge.audit.sampling.predictable import PredictableEntropy
 from targetcharge.audit.sampling.published import Published, Raised
@@ -64,7 +71,8 @@ def black_box(
     """Return whether runs on two inputs disprove a claim.
 
     A claim that is true passes with at least the confidence. A claim that passes may still be false: for other
-    inputs, by less than so many runs can show, or in events that nobody looked at.
+    inputs, by less than so many runs can show, in events that are too rare for them, or in events that nobody
+    looked at.
 
     Args:
         run: an algorithm, a function of the data, or one of the data and `entropy`; what it returns is what it
@@ -97,9 +105,11 @@ def black_box(
     samples = collect(subject, (data0, data1), runs, seed, _workers(workers), progress)
     _check_random(subject, samples, runs)
     learned = {**samples.learn.first.counts, **samples.learn.second.counts}
-    looked_at = [*default_features(learned), *own]
-    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha)
-    verdict = _verdict(events[:EVENTS], samples, promised, alpha, runs, confidence)
+    of_noise = noise_features([samples.learn, samples.choose], (data0, data1), promised.epsilon)
+    looked_at = [*default_features(learned), *of_noise, *own]
+    counted = samples.count.first.runs
+    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha, runs=counted)
+    verdict = _verdict(varied(events, EVENTS), samples, promised, alpha, runs, confidence)
     limits = [_ended(samples), left_out(learned), _blind(events, samples)]
     return replace(verdict, worst=". ".join([verdict.worst, *filter(None, limits)]))
 
@@ -131,7 +141,7 @@ def _verdict(
     if not counted:  # what was published in the first half was always the same
         event = Event.nothing()
         counted = [(event, *event.counts(samples.count))]
-    shown = [epsilon_at_least(likely, rare, claim.delta, alpha) for _, likely, rare in counted]
+    shown = [epsilon_at_least(likely, rare, claim.delta, alpha, event.tilt) for event, likely, rare in counted]
     attained = max(shown)
     event, likely, rare = counted[shown.index(attained)]
     inputs = ("data1", "data0") if event.swapped else ("data0", "data1")
@@ -140,7 +150,7 @@ def _verdict(
     words = (
         f"{fixed}{event.name}: in {likely.seen:,} of {likely.runs:,} counted runs on {inputs[0]}, in"
         f" {rare.seen:,} of {rare.runs:,} on {inputs[1]}."
-        f" So many runs would show an epsilon from {power:.3g} on, at best"
+        f" So many runs would show an epsilon from {power:.3g} on, at best{_unseen(claim, likely.runs, alpha)}"
     )
     return Verdict(
         passed=attained <= claim.epsilon,
@@ -152,17 +162,30 @@ def _verdict(
         runs=runs,
         confidence=confidence,
         worst=words,
-        curve=_curve([(likely, rare) for _, likely, rare in counted], claim, attained, alpha),
+        curve=_curve(counted, claim, attained, alpha),
+    )
+
+
+def _unseen(claim: Budget, counted: int, alpha: float) -> str:
+    """Return in words which events are too rare for so many counted runs."""
+    fewest = fewest_seen(claim.epsilon, claim.delta, counted, alpha)
+    if fewest > counted:
+        return ""
+    chance = rarest(claim.epsilon, claim.delta, counted, alpha)
+    more = "" if claim.delta else "; what is ten times rarer takes ten times the runs"
+    return (
+        f". They do not show an event with a chance below {100 * chance:.2g}%, not even one that is impossible on"
+        f" the other input: it must be seen {fewest:,} times in the counted runs{more}"
     )
 
 
 def _curve(
-    counted: list[tuple[Counts, Counts]], claim: Budget, attained: float, alpha: float
+    counted: list[tuple[Event, Counts, Counts]], claim: Budget, attained: float, alpha: float
 ) -> tuple[tuple[float, float, float], ...]:
     """Return rows (ε, the δ that the claim implies there, the δ that is shown)."""
     rows = []
     for epsilon in np.linspace(0.0, 1.25 * max(claim.epsilon, attained), _POINTS).tolist():
-        shown = max(delta_at_least(likely, rare, epsilon, alpha) for likely, rare in counted)
+        shown = max(delta_at_least(likely, rare, epsilon, alpha, event.tilt) for event, likely, rare in counted)
         rows.append((epsilon, implied_delta(claim, epsilon), shown))
     return tuple(rows)
 

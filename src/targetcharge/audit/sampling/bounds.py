@@ -1,10 +1,21 @@
 """What samples prove: a lower bound on ε that is true with a stated confidence.
 
-From n runs on each of two inputs an event was seen a and b times. With probability at least 1 - α both of its
-chances lie in their Clopper-Pearson intervals, and then any (ε, δ) that is true satisfies e^ε ≥ (p₀ - δ)/p₁.
+From n runs on each of two inputs an event was seen a and b times. There are two bounds, and which one is taken is
+decided before the counted runs are looked at.
+
+Intervals, the better one for events that happen often: with probability at least 1 - α both chances lie in their
+Clopper-Pearson intervals, and then any (ε, δ) that is true satisfies e^ε ≥ (p₀ - δ)/p₁.
+
+Tilting, the better one for events that are rare on the other input: if p₀ ≤ e^ε·p₁ + δ then for all s, t ≥ 0 with
+e^ε·(e^s - 1) = 1 - e^-t the mean of exp(s·a - t·b) is at most exp(n·δ·(e^s - 1)), since 1 + x ≤ e^x. By Markov's
+inequality s·a - t·b exceeds n·δ·(e^s - 1) + ln(1/α) with probability at most α. For b = 0, δ = 0 and t → ∞ this is
+the exact test (e^ε/(1 + e^ε))^a ≤ α.
 
 >>> round(epsilon_at_least(Counts(900, 1000), Counts(100, 1000), delta=0.0, alpha=0.05), 3)
 1.99
+>>> rare = Counts(40, 10_000), Counts(0, 10_000)
+>>> [round(epsilon_at_least(*rare, delta=0.0, alpha=0.00025, tilt=tilt), 2) for tilt in (None, 6.0)]
+[0.84, 1.47]
 >>> runs_needed(epsilon=1.0, delta=0.0, alpha=0.001)
 25
 """
@@ -25,6 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Seen = NDArray[np.integer | np.floating]
+    """How often events are seen, or are expected to be."""
+
 MOST_RUNS: Final = 10**12
 """More runs than anybody will wait for."""
 
@@ -33,24 +47,47 @@ _TAIL: Final = 0.05
 
 _STEPS: Final = 40
 
+_STEEPEST: Final = 30.0
+"""A tilt that is as good as infinite: what never happens on the other input."""
 
-def at_least(seen: NDArray[np.int64], runs: int, alpha: float) -> NDArray[np.float64]:
+
+def at_least(seen: Seen, runs: int, alpha: float) -> NDArray[np.float64]:
     """Return lower bounds on probabilities (Clopper, Pearson 1934); each fails with probability at most α."""
     return np.where(seen > 0, betaincinv(np.maximum(seen, 1), runs - seen + 1, alpha), 0.0)
 
 
-def at_most(seen: NDArray[np.int64], runs: int, alpha: float) -> NDArray[np.float64]:
+def at_most(seen: Seen, runs: int, alpha: float) -> NDArray[np.float64]:
     """Return upper bounds on probabilities, each of which fails with probability at most α."""
     return np.where(seen < runs, betainccinv(seen + 1, np.maximum(runs - seen, 1), alpha), 1.0)
 
 
-def log_ratios(
-    likely: NDArray[np.int64], rare: NDArray[np.int64], runs: tuple[int, int], delta: float, alpha: float
-) -> NDArray[np.float64]:
+def log_ratios(likely: Seen, rare: Seen, runs: tuple[int, int], delta: float, alpha: float) -> NDArray[np.float64]:
     """Return for each event a lower bound on ε at δ that fails with probability at most α; -inf says nothing."""
     above = at_least(likely, runs[0], alpha / 2) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > 0, np.log(above / at_most(rare, runs[1], alpha / 2)), -np.inf)
+
+
+def tilted_log_ratios(
+    likely: Seen,
+    rare: Seen,
+    runs: tuple[int, int],
+    delta: float,
+    alpha: float,
+    tilt: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return for each event a lower bound on ε at δ, by tilting, that fails with probability at most α.
+
+    The rejected ε are those up to the bound. For this e^s - 1 beside δ is replaced by the chord above it, from 0
+    to the largest s there is, that of ε = 0: then the left side of the test grows with s, so that no ε below a
+    rejected one is kept. -inf says nothing.
+    """
+    gain = -np.expm1(-tilt)
+    most = runs[1] / runs[0] * gain  # e^s - 1 at ε = 0
+    above = likely - delta * runs[0] * most / np.log1p(most)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = (tilt * rare - math.log(alpha)) / above
+        return np.where(above > 0, np.log(most / np.expm1(slope)), -np.inf)
 
 
 @final
@@ -75,7 +112,7 @@ class Counts:
         return float(at_most(np.asarray(self.seen), self.runs, alpha))
 
 
-def epsilon_at_least(likely: Counts, rare: Counts, delta: float, alpha: float) -> float:
+def epsilon_at_least(likely: Counts, rare: Counts, delta: float, alpha: float, tilt: float | None = None) -> float:
     """Return a lower bound on ε at δ that fails with probability at most α; 0 if nothing is shown.
 
     Args:
@@ -83,14 +120,47 @@ def epsilon_at_least(likely: Counts, rare: Counts, delta: float, alpha: float) -
         rare: the event on the other input.
         delta: the δ of the claim.
         alpha: shared by the two intervals.
+        tilt: how much a run counts against the claim's falling in which the event is seen on the other input: t
+            above, chosen without these counts. None for intervals.
     """
-    seen = np.asarray(likely.seen), np.asarray(rare.seen)
-    return max(0.0, float(log_ratios(*seen, (likely.runs, rare.runs), delta, alpha)))
+    seen, runs = (np.asarray(likely.seen), np.asarray(rare.seen)), (likely.runs, rare.runs)
+    if tilt is None:
+        return max(0.0, float(log_ratios(*seen, runs, delta, alpha)))
+    return max(0.0, float(tilted_log_ratios(*seen, runs, delta, alpha, np.asarray(tilt))))
 
 
-def delta_at_least(likely: Counts, rare: Counts, epsilon: float, alpha: float) -> float:
-    """Return a lower bound on δ at ε; true for every ε at once with probability at least 1 - α."""
-    return max(0.0, likely.at_least(alpha / 2) - math.exp(epsilon) * rare.at_most(alpha / 2))
+def delta_at_least(likely: Counts, rare: Counts, epsilon: float, alpha: float, tilt: float | None = None) -> float:
+    """Return a lower bound on δ at ε that fails with probability at most α.
+
+    By intervals it is true for every ε at once with probability at least 1 - α, by tilting for each.
+    """
+    if tilt is None:
+        return max(0.0, likely.at_least(alpha / 2) - math.exp(epsilon) * rare.at_most(alpha / 2))
+    gain = rare.runs / likely.runs * -math.expm1(-tilt) * math.exp(-epsilon)  # e^s - 1
+    return max(0.0, (math.log1p(gain) * likely.seen - tilt * rare.seen + math.log(alpha)) / (likely.runs * gain))
+
+
+def fewest_seen(epsilon: float, delta: float, runs: int, alpha: float) -> int:
+    """Return how often an event must be seen that never happens on the other input, to show more than ε at δ.
+
+    At δ = 0 it is the first integer above ln(1/α)/ln(1 + e^-ε). One more than the runs if so few show nothing.
+    """
+
+    def shows(seen: int) -> bool:
+        likely, rare = Counts(seen, runs), Counts(0, runs)
+        return any(epsilon_at_least(likely, rare, delta, alpha, tilt) > epsilon for tilt in (None, _STEEPEST))
+
+    return _first(shows, 1, runs) if shows(runs) else runs + 1
+
+
+def rarest(epsilon: float, delta: float, runs: int, alpha: float) -> float:
+    """Return the chance from which on an event that is impossible on the other input is seen to break a claim.
+
+    It is seen nine times out of ten, if it is known beforehand and none other is counted in its place. 1 if so few
+    runs show nothing.
+    """
+    fewest = fewest_seen(epsilon, delta, runs, alpha)
+    return float(betaincinv(fewest, runs - fewest + 1, 1 - 2 * _TAIL)) if fewest <= runs else 1.0
 
 
 def runs_needed(epsilon: float, delta: float, alpha: float) -> int:

@@ -8,12 +8,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
+from targetcharge.audit.sampling.float_noise import digits, likely_noises
 from targetcharge.audit.sampling.leaves import MOST_LEAVES, Path, form, forms, label, leaves, lowest_bit, number
 from targetcharge.audit.sampling.published import Published, Raised, published_of
 from targetcharge.errors import InvalidParameter
@@ -21,11 +25,17 @@ from targetcharge.errors import InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from targetcharge.audit.sampling.float_noise import Noise
+    from targetcharge.audit.sampling.piles import Pair
+
     Labels = dict[Path, set[tuple[Hashable, Hashable]]]
     """What was seen at each place."""
 
 _MOST_POSITIONS: Final = 128
 """Places that change and are looked at one by one."""
+
+_MOST_FLOATS: Final = 8
+"""Places with floats where noise is looked for."""
 
 _NOTHING: Final = ("nothing here", None)
 _MOST_COMMON: Final = 4
@@ -47,11 +57,13 @@ class Feature:
         name: in words.
         of: from a published thing to a label or a number; None where there is nothing to see.
         alone: whether it is one value of many, to be weighed together with the others.
+        low_bits: whether it is about the low bits of a number.
     """
 
     name: str
     of: Callable[[Published], Hashable]
     alone: bool = False
+    low_bits: bool = False
 
 
 def default_features(seen: Iterable[Published]) -> list[Feature]:
@@ -66,11 +78,51 @@ def default_features(seen: Iterable[Published]) -> list[Feature]:
         found += _of_many(inside)
     for path in _changing(values)[:_MOST_POSITIONS]:
         found.append(Feature(_named(path), _leaf(path), alone=True))
-        if any(number(leaf) is not None for leaf, _ in values[path]):
-            found.append(Feature(f"the lowest bit of {_named(path)}", _lowest(path)))
+        found += _of_bits(path, [leaf for leaf, _ in values[path]])
     for path in _changing(_labels([forms(thing.value) for thing in things]))[:_MOST_POSITIONS]:
         found.append(Feature(f"the kind and length of {_named(path)}", _form(path)))
     return found
+
+
+def _of_bits(path: Path, leaves: list[Hashable]) -> list[Feature]:
+    """Return the features of a number's low bits: the lowest, and of a float also how it goes with the size.
+
+    The sum of a count and of noise in floating point has the coarser bits of the two. Near 0 these are the
+    noise's: finer where the count is smaller, so that less noise makes up for it.
+    """
+    name, found = _named(path), []
+    if any(number(leaf) is not None for leaf in leaves):
+        found.append(Feature(f"the lowest bit of {name}", _lowest(path), low_bits=True))
+    if any(isinstance(leaf, float | np.floating) and number(leaf) is not None for leaf in leaves):
+        name = f"the size and the lowest bit (as powers of 2) of {name}"
+        found.append(Feature(name, _lowest_of_size(path), low_bits=True))
+    return found
+
+
+def noise_features(pairs: Sequence[Pair], data: tuple[object, object], epsilon: float) -> list[Feature]:
+    """Return the features of floats that look like sums with noise of floating point.
+
+    Args:
+        pairs: what was published on the inputs, in runs that are not counted.
+        data: the inputs.
+        epsilon: the ε of the claim.
+    """
+    floats: dict[Path, tuple[list[float], list[float]]] = {}
+    for pair, index in itertools.product(pairs, (0, 1)):
+        for thing in pair[index].counts:
+            for path, leaf in _leaves(thing).items():
+                found = number(leaf) if isinstance(leaf, float | np.floating) else None
+                if found is not None and math.isfinite(found):
+                    floats.setdefault(path, ([], []))[index].append(found)
+    return [
+        Feature(
+            f"the binary digits behind {_named(path)} as {noise.centre:g} and noise of scale {noise.scale:g}",
+            _digits(path, noise),
+            low_bits=True,
+        )
+        for path in sorted(floats)[:_MOST_FLOATS]
+        for noise in likely_noises(floats[path], data, epsilon)
+    ]
 
 
 def left_out(seen: Iterable[Published]) -> str:
@@ -159,6 +211,20 @@ def _leaf(path: Path) -> Callable[[Published], Hashable]:
 
 def _lowest(path: Path) -> Callable[[Published], Hashable]:
     return lambda thing: lowest_bit(_at(thing.value, path))
+
+
+def _digits(path: Path, noise: Noise) -> Callable[[Published], Hashable]:
+    kept = lru_cache(maxsize=1 << 16, typed=True)(partial(digits, noise=noise))
+    return lambda thing: kept(_at(thing.value, path))
+
+
+def _lowest_of_size(path: Path) -> Callable[[Published], Hashable]:
+    def of(thing: Published) -> Hashable:
+        value = _at(thing.value, path)
+        lowest = lowest_bit(value)
+        return None if lowest is None else (math.frexp(number(value) or 0.0)[1], lowest)
+
+    return of
 
 
 def _form(path: Path) -> Callable[[Published], Hashable]:

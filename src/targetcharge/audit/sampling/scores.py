@@ -12,10 +12,11 @@ the answer is one of
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, final
 
 import numpy as np
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from targetcharge.audit.sampling.features import Feature
-    from targetcharge.audit.sampling.piles import Pair, Pile
+    from targetcharge.audit.sampling.piles import Pair
 
 _MOST_LABELS: Final = 64
 _BINS: Final = 24
@@ -37,6 +38,16 @@ _LONGEST: Final = 60
 
 class Score(Protocol):
     """A number for everything that may be published."""
+
+    @property
+    def low_bits(self) -> bool:
+        """Return whether it is about low bits."""
+        ...
+
+    @property
+    def learnt(self) -> bool:
+        """Return whether its numbers depend on how often something was seen."""
+        ...
 
     def of(self, thing: Published) -> float:
         """Return it; NaN where there is none."""
@@ -53,6 +64,12 @@ class Value:
     """The feature's number itself."""
 
     feature: Feature
+    learnt: ClassVar[bool] = False
+
+    @property
+    def low_bits(self) -> bool:
+        """Return whether the feature is about low bits."""
+        return self.feature.low_bits
 
     def of(self, thing: Published) -> float:
         """Return the number."""
@@ -78,10 +95,15 @@ class Table:
     feature: Feature
     edges: tuple[float, ...]
     ratios: dict[Hashable, float] = field(repr=False)
+    learnt: ClassVar[bool] = True
 
-    def label(self, thing: Published) -> Hashable:
-        """Return the label or the bin."""
-        value = self.feature.of(thing)
+    @property
+    def low_bits(self) -> bool:
+        """Return whether the feature is about low bits."""
+        return self.feature.low_bits
+
+    def label(self, value: Hashable) -> Hashable:
+        """Return the label of the feature's value, or its bin."""
         if not self.edges:
             return looks(value)
         found = number(value)
@@ -89,7 +111,7 @@ class Table:
 
     def of(self, thing: Published) -> float:
         """Return the ratio, 0 for what was not seen."""
-        return self.ratios.get(self.label(thing), 0.0)
+        return self.ratios.get(self.label(self.feature.of(thing)), 0.0)
 
     def words(self, cut: float, *, upwards: bool) -> str:
         """Return a few of the values."""
@@ -114,6 +136,8 @@ class Together:
     """The sum of the log-likelihood ratios of many answers, as if they were independent."""
 
     tables: tuple[Table, ...]
+    learnt: ClassVar[bool] = True
+    low_bits: ClassVar[bool] = False
 
     def of(self, thing: Published) -> float:
         """Return the sum, to six digits so that equal sums are equal."""
@@ -129,6 +153,9 @@ class Together:
 @dataclass(frozen=True)
 class Nothing:
     """0 for everything."""
+
+    learnt: ClassVar[bool] = False
+    low_bits: ClassVar[bool] = False
 
     def of(self, thing: Published) -> float:  # noqa: ARG002 - it is 0 for everything
         """Return 0."""
@@ -155,24 +182,24 @@ def scores(learn: Pair, features: Sequence[Feature]) -> Iterator[Score]:
 
 
 def _table(feature: Feature, learn: Pair) -> tuple[Table, set[float]]:
+    values = [[(feature.of(thing), times) for thing, times in learn[index].counts.items()] for index in (0, 1)]
     seen: Counter[float] = Counter()
-    for pile in (learn.first, learn.second):
-        for thing, times in pile.counts.items():
-            found = number(feature.of(thing))
-            if found is not None:
-                seen[found] += times
+    for value, times in itertools.chain(*values):
+        found = number(value)
+        if found is not None:
+            seen[found] += times
     table = Table(feature, _edges(seen) if len(seen) > _MOST_LABELS else (), {})
-    first, second = (_labels(table, pile) for pile in (learn.first, learn.second))
+    first, second = (_labels(table, each) for each in values)
     ratio = (learn.second.runs + 1) / (learn.first.runs + 1)
     for label in first | second:
         table.ratios[label] = math.log((first[label] + 0.5) / (second[label] + 0.5) * ratio)
     return table, set(seen)
 
 
-def _labels(table: Table, pile: Pile) -> Counter[Hashable]:
+def _labels(table: Table, values: list[tuple[Hashable, int]]) -> Counter[Hashable]:
     found: Counter[Hashable] = Counter()
-    for thing, times in pile.counts.items():
-        found[table.label(thing)] += times
+    for value, times in values:
+        found[table.label(value)] += times
     return found
 
 
