@@ -54,6 +54,9 @@ class NaiveEngine(Engine):
     def files(self):
         return ((),) * self.snapshot
 
+    def in_files(self, snapshot):
+        return False
+
     def append(self, source):
         assert source.schema == self.schema
         self._snapshots.append(source.rows)

@@ -60,7 +60,7 @@ GOOD = {"X": FEATURES, "y": LABELS, "X_public": REQUESTS, "units": None}
         ("units", np.arange(399), "one value for each record"),
         ("units", "abc", "one value for each record"),
         ("units", 7, "one value for each record"),
-        ("units", [None] * 400, "none missing"),
+        ("teachers", [None] * 400, "number of units"),
     ],
 )
 @pytest.mark.usefixtures("untrained")

@@ -169,15 +169,10 @@ def counters(table):
         spent = access.roll.settle().spent
         numbers = access.engine._now.numbers
         for unit, number in access.engine._loaded.link.rows(f"SELECT u, id FROM {numbers.table}"):
-            found[_name(str(unit))] = int(spent[number])
+            found[str(unit)] = int(spent[number])
 
     access.session.with_roll(read)
     return dict(sorted(found.items()))
-
-
-def _name(unit):
-    kind, _, text = unit.partition(" ")
-    return bytes.fromhex(text).decode() if kind == "str" else text or unit
 
 
 # What was asked of each, when it was made.

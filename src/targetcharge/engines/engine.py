@@ -73,6 +73,10 @@ class Engine(ABC):
         """Return the names of each snapshot's files in the folder that was opened; none if it was no folder."""
 
     @abstractmethod
+    def in_files(self, snapshot: int) -> bool:
+        """Return whether the rows of a snapshot, counted from 1, are those of files: else they are of a frame."""
+
+    @abstractmethod
     def append(self, source: object) -> None:
         """Add the rows of another source as the next snapshot. If that fails nothing has changed.
 

@@ -16,25 +16,20 @@ follow, and so changes many teachers.)
 
 from __future__ import annotations
 
-import numbers
-from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from targetcharge.errors import InvalidParameter
+from targetcharge.identity import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-_FLAGS: Final = {b"true": b"n1", b"false": b"n0"}
-"""Names of what a file may call them, as of the numbers they are equal to."""
-
-_ROUNDED: Final = 2.0**53
-"""From here on floating-point numbers miss integers, and two units may have become one."""
+LEFT_OUT: Final = -1
+"""The part of a record whose unit is missing: no teacher learns from it."""
 
 KEY_BYTES = 32
 """The length of the key of the hash that deals units."""
@@ -50,72 +45,31 @@ def deal(records: int, parts: int, generator: np.random.Generator) -> NDArray[np
 def deal_units(units: Iterable[object], parts: int, key: bytes) -> NDArray[np.intp]:
     """Return the part of each record by the unit it belongs to.
 
-    A unit's part depends on its own value and the key only. Parts have random sizes and may be empty.
+    A unit's part depends on its own value and the key only. Parts have random sizes and may be empty. The type of
+    a whole column can hang on one of its values, so units are told apart as in tables: by value, however typed.
 
     Args:
-        units: one value for each record: text, bytes or a number. The type of a whole column can hang on one of
-            its values, so values that are equal in a column of another type are one unit: 1, 1.0, "1" and "01".
+        units: one value for each record; records whose unit is missing, or is none, are left out.
         parts: how many.
         key: of the hash, at most 64 bytes; chosen without looking at the units.
-
-    Raises:
-        InvalidParameter: if a unit is missing, of another type, or a floating-point number that may be rounded.
     """
-    found: dict[bytes, int] = {}
-    dealt = []
-    for unit in _plain(units):
-        name = _name(unit)
-        part = found.get(name)
-        if part is None:
-            digest = blake2b(name, digest_size=16, key=key).digest()
-            part = found[name] = int.from_bytes(digest) % parts
-        dealt.append(part)
-    return np.array(dealt, np.intp)
+    dealt: dict[str | None, int] = {None: LEFT_OUT}
+    return np.array([_part(name, parts, key, dealt) for name in map(canonical, _plain(units))], np.intp)
+
+
+def _part(name: str | None, parts: int, key: bytes, dealt: dict[str | None, int]) -> int:
+    part = dealt.get(name)
+    if part is None:
+        digest = blake2b(str(name).encode(), digest_size=16, key=key).digest()
+        part = dealt[name] = int.from_bytes(digest) % parts
+    return part
 
 
 def count_units(units: Iterable[object]) -> int:
     """Return how many different units there are, as `deal_units` tells them apart."""
-    return len({_name(unit) for unit in _plain(units)})
+    return len({canonical(unit) for unit in _plain(units)} - {None})
 
 
 def _plain(units: Iterable[object]) -> Iterable[object]:
-    """Return the values as Python's own, as fast as can be."""
-    return units.tolist() if isinstance(units, np.ndarray) else units
-
-
-def _name(unit: object) -> bytes:
-    """Return what the hash reads of a unit: the same for values that a column's type can make equal."""
-    match unit:
-        case str():
-            return _name_of_text(unit.encode("utf-8", "surrogatepass"))
-        case bytes():
-            return _name_of_text(unit)
-        case numbers.Integral() | np.bool_():
-            return b"n%d" % int(unit)
-        case float() | np.floating() if np.isfinite(unit):
-            return _name_of_float(float(unit))
-        case _:
-            raise InvalidParameter(
-                "units", unit.__class__, "text, bytes or a number for every record, none missing"
-            )
-
-
-def _name_of_text(text: bytes) -> bytes:
-    """Return the number's name if it reads as one."""
-    text = text.rstrip(b"\0")  # as NumPy does
-    if text.lower() in _FLAGS:
-        return _FLAGS[text.lower()]
-    with suppress(ValueError):
-        return b"n%d" % int(text)
-    with suppress(ValueError):
-        number = float(text)
-        if abs(number) < _ROUNDED:  # not NaN, nor infinite
-            return _name_of_float(number)
-    return b"t" + text
-
-
-def _name_of_float(number: float) -> bytes:
-    if abs(number) >= _ROUNDED:
-        expected = "integers or text where numbers reach 2^53: floating-point ones are rounded"
-        raise InvalidParameter("units", float, expected)
-    return b"n%d" % int(number) if number.is_integer() else b"n" + number.hex().encode()
+    """Return the values as Python's own, as fast as can be; times stay as they are, to the nanosecond."""
+    return units.tolist() if isinstance(units, np.ndarray) and units.dtype.kind != "M" else units

@@ -35,6 +35,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from targetcharge.errors import InvalidParameter
+from targetcharge.learning.parts import LEFT_OUT
 from targetcharge.learning.random_streams import ALONE, own_stream, seed
 from targetcharge.sessions.attempt import Failure, attempt
 
@@ -123,9 +124,9 @@ def _counted(
 
 
 def _rows(part: Codes, teachers: int) -> list[Codes]:
-    """Return the rows of each part, in their order."""
-    ends = np.cumsum(np.bincount(part, minlength=teachers))[:-1]
-    return np.split(np.argsort(part, kind="stable"), ends)
+    """Return the rows of each part, in their order, without those that are left out."""
+    ends = np.cumsum(np.bincount(part - LEFT_OUT, minlength=teachers + 1))[:-1]
+    return np.split(np.argsort(part, kind="stable"), ends)[1:]
 
 
 def ballot(

@@ -73,6 +73,7 @@ class Access:
             except BaseException:
                 self.engine.retract()
                 raise
+            self.snapshots.warn()
             return self.snapshots.number(self.engine)
 
     def close(self) -> None:

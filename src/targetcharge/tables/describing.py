@@ -10,10 +10,10 @@ from targetcharge.queries.columns import Kind
 from targetcharge.queries.predicates import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.queries.columns import Column
+    from targetcharge.engines.engine import Engine
     from targetcharge.sessions.reading import Reading
 
 _HOW: Final = {
@@ -52,6 +52,7 @@ class Description:
         meter: "exact" or "renyi".
         columns: name and kind of each.
         charging: "shared" or "individual".
+        identity: how units are told apart, if not as equal values.
     """
 
     unit: str
@@ -60,6 +61,7 @@ class Description:
     meter: str
     columns: tuple[tuple[str, str], ...]
     charging: str = "shared"
+    identity: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -69,16 +71,28 @@ class Description:
             "query_epsilon": self.query_epsilon,
             "meter": self.meter,
             "charging": self.charging,
+            "identity": self.identity,
+            "missing": list(self._missing()),
             "columns": dict(self.columns),
         }
 
     def _facts(self) -> list[tuple[str, str]]:
         whose = ", one for each unit" if self.charging == "individual" else ""
+        missing = [("missing", sentence) for sentence in self._missing()]
         return [
-            ("unit", self.unit),
+            ("unit", f"{self.unit}, {self.identity}" if self.identity else self.unit),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
+            *missing,
         ]
+
+    def _missing(self) -> Iterator[str]:
+        """Yield which values count as missing besides those that are, in words."""
+        kinds = {kind for _, kind in self.columns}
+        if kinds & {Kind.DATE, Kind.TIME}:
+            yield "dates and times before the year 1 or after 9999, infinite ones too"
+        if Kind.NUMBER in kinds:
+            yield "numbers that are NaN"
 
     def _columns(self) -> list[tuple[str, str, str]]:
         return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]
@@ -107,8 +121,9 @@ class Description:
         )
 
 
-def describe(schema: Mapping[str, Column], unit: str, query_epsilon: float, meter: Reading) -> Description:
+def describe(engine: Engine, unit: str, query_epsilon: float, meter: Reading) -> Description:
     """Return what may be asked of a table."""
+    schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging = "individual" if meter.individual else "shared"
-    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging)
+    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity)

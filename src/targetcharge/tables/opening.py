@@ -100,7 +100,7 @@ def open_table(
     checks.flag("new_data", new_data)
     if not isinstance(unit, str | Row):
         raise InvalidParameter("unit", unit, "the name of a column, or tc.ROW for every row alone")
-    where = ledger_place(source) if ledger is None else ledger
+    where = new_ledger_place(source) if ledger is None else ledger
     beside = file_of(where)
     individual = charging == "individual"
     snapshots = Snapshots(beside, anew=new_data and not individual)
@@ -131,6 +131,7 @@ def open_table(
         )
         used = bool(session.transcript.last(1))
         curated(partial(snapshots.check, engine, new_data=new_data, individual=individual, used=used))
+        snapshots.warn()
         reader: Reader = OfAll()
         if roll is not None:
             roll.begin(session.meter.tariff, None if beside is None else Checkpoints(beside, snapshots.key))
@@ -158,3 +159,28 @@ def ledger_place(source: object) -> str | Path:
     if not path.name:
         raise InvalidParameter("ledger", None, "given: there is no place beside the root")
     return path.with_name(path.name + _ENDING)
+
+
+def new_ledger_place(source: object) -> str | Path:
+    """Return where the ledger of a source is kept, or is to be made, if the owner does not say.
+
+    Raises:
+        InvalidParameter: if there is none yet, and a folder that the source is in or a file in it has one: they
+            may hold the same people, whose budgets would add up. That files exist is public.
+    """
+    place = ledger_place(source)
+    if not isinstance(place, Path) or place.exists():
+        return place
+    path = place.with_name(place.name.removesuffix(_ENDING))
+    others = [folder.with_name(folder.name + _ENDING) for folder in path.parents if folder.name]
+    others += sorted(path.rglob(f"*{_ENDING}")) if path.is_dir() else []
+    for other in others:
+        if other.is_file():
+            table = other.with_name(other.name.removesuffix(_ENDING))
+            whole, part = (table, path) if table in path.parents else (path, table)
+            expected = (
+                f"given: {part} is part of {whole}, and {other} keeps the budget of {table}. A second ledger would"
+                " give the same people a second budget"
+            )
+            raise InvalidParameter("ledger", None, expected)
+    return place

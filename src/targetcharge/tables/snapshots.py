@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import warnings
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Engine
 
 _ENDING: Final = "-private"
-_VERSION: Final = 2
+_VERSION: Final = 3
+_FORMER: Final = 2
+"""The version whose hashes of frames and of units were made in another way: they are made anew, once."""
 
 
 @final
@@ -50,16 +53,19 @@ class _Note:
         gone: how many snapshots there were of data that was replaced.
         known: the snapshots of the data that there is.
         columns: what its columns were declared to be, in words.
+        former: whether it was written when units were told apart otherwise.
     """
 
     key: bytes
     gone: int = 0
     known: tuple[_Known, ...] = ()
     columns: str = ""
+    former: bool = False
 
     def text(self) -> str:
         known = [asdict(each) for each in self.known]
-        told = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
+        version = _FORMER if self.former else _VERSION
+        told = {"version": version, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
         return json.dumps({**told, "snapshots": known})
 
     @classmethod
@@ -67,7 +73,8 @@ class _Note:
         body = json.loads(text)
         found = ((each["fingerprint"], tuple(each["files"]), each["units"]) for each in body["snapshots"])
         known = tuple(_Known(*each) for each in found)
-        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]))
+        former = body["version"] == _FORMER
+        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]), former)
 
 
 @final
@@ -88,11 +95,18 @@ class Snapshots:
         self._path = None if ledger is None else ledger.with_name(ledger.name + _ENDING)
         self._note = _Note(secrets.token_bytes(32))
         self._individual = False
+        self._notice = ""
         if self._path is not None and self._path.exists():
             kept = _read(self._path)
             if kept is None and not anew:  # raised here, where what the note holds is not its context
                 raise _unusable(self._path)
             self._note = kept or self._note
+
+    def warn(self) -> None:
+        """Warn the owner of what happened to the note since the last warning, if anything did."""
+        notice, self._notice = self._notice, ""
+        if notice:
+            warnings.warn(notice, UserWarning, stacklevel=3)
 
     @property
     def key(self) -> bytes:
@@ -140,6 +154,8 @@ class Snapshots:
             )
             raise NotAllowed(msg)
         same = all(self._is(engine, place, each) for place, each in enumerate(known[: engine.snapshot], 1))
+        if same and self._note.former:
+            self._make_anew(engine)
         if same and (engine.snapshot <= len(known) or new_data or not known):
             self._add(engine)
         elif same:
@@ -181,11 +197,34 @@ class Snapshots:
                 " what was appended before"
             )
             raise NotAllowed(msg)
+        if self._note.former:
+            self._make_anew(engine)
         self._add(engine)
 
     def _is(self, engine: Engine, place: int, known: _Known) -> bool:
-        same = hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
+        if self._note.former:  # of frames there is nothing left to compare with
+            return not engine.in_files(place) or self._unchanged(engine, place, known)
+        same = self._unchanged(engine, place, known)
         return same and (not self._individual or hmac.compare_digest(self._units(engine, place), known.units))
+
+    def _unchanged(self, engine: Engine, place: int, known: _Known) -> bool:
+        return hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
+
+    def _make_anew(self, engine: Engine) -> None:
+        """Hash the snapshots again by which units are told apart now, and say so: once for a ledger.
+
+        Those that were appended and are not here yet are hashed when they are.
+        """
+        places = range(1, min(len(self._note.known), engine.snapshot) + 1)
+        made = [
+            replace(known, fingerprint=engine.fingerprint(self._note.key, place), units=self._units(engine, place))
+            for place, known in zip(places, self._note.known, strict=False)
+        ]
+        before, later = self._note.known[: len(made)], self._note.known[len(made) :]
+        self._keep(replace(self._note, known=(*made, *later), former=bool(later)))
+        if tuple(made) != before:
+            frames = not all(map(engine.in_files, places))
+            self._notice = _made_anew(self._ledger, frames=frames)
 
     def _units(self, engine: Engine, place: int) -> str:
         return engine.digest_of_units(self._note.key, place) if self._individual else ""
@@ -212,6 +251,15 @@ class Snapshots:
         else:
             return
         raise _unusable(self._path)
+
+
+def _made_anew(ledger: Path | None, *, frames: bool) -> str:
+    sentence = (
+        f"the ledger {ledger} was written by an earlier version: a unit is now one unit however its id is written,"
+        " and the keyed hashes of units and frames were made anew"
+    )
+    frame = ". A frame could not be compared with the one it was used with: make sure that it is the same"
+    return sentence + (frame if frames else "")
 
 
 def _columns(engine: Engine) -> str:

@@ -289,7 +289,7 @@ class Table:
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
-        return describe(self._engine.schema, self._access.unit, self._access.epsilon, self._session.meter)
+        return describe(self._engine, self._access.unit, self._access.epsilon, self._session.meter)
 
     @property
     def schema(self) -> Schema:

@@ -12,7 +12,7 @@ import targetcharge as tc
 from targetcharge.cli.mistakes import Mistake
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.sessions.opening import MEMORY
-from targetcharge.tables.opening import ledger_place
+from targetcharge.tables.opening import new_ledger_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -149,7 +149,7 @@ def types_of(given: list[str] | None) -> dict[str, str]:
 
 
 def _place(source: str, options: TableOptions) -> str:
-    ledger = options.ledger if options.ledger is not None else str(ledger_place(source))
+    ledger = options.ledger if options.ledger is not None else str(new_ledger_place(source))
     if ledger == MEMORY:
         raise tc.InvalidParameter("--ledger", ledger, "a file: else every command would have a fresh budget")
     if Path(ledger).is_dir():

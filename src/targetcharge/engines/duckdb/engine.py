@@ -167,6 +167,10 @@ class DuckDBEngine(Engine):
         kept = [snapshot.files for snapshot in self._loaded.parts.snapshots]
         return tuple(() if files is None else files.names_from(root) for files in kept)
 
+    def in_files(self, snapshot: int) -> bool:
+        """Return whether the rows of a snapshot are those of files."""
+        return self._loaded.parts.snapshots[snapshot - 1].files is not None
+
     def append(self, source: object) -> None:
         """Add the rows of another source, of any form that can be opened, as the next snapshot.
 
