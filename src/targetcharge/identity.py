@@ -48,6 +48,8 @@ _TIME: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 _PER_MICROSECOND: Final = 1000
+_MOST: Final = 2**63 - 2
+"""Beyond it integers of times stand for what is missing, in pandas, or infinite, in DuckDB."""
 _NANOSECONDS: Final = {
     "ns": 1,
     "us": 10**3,
@@ -82,6 +84,8 @@ def of_microseconds(microseconds: int, nanoseconds: int = 0) -> str | None:
 
 def of_integer(number: int, unit: str) -> str | None:
     """Return the canonical text of a time that is a number of days or seconds since 1970, or of parts of them."""
+    if abs(number) > _MOST:
+        return None
     return of_microseconds(*divmod(number * _NANOSECONDS[unit], _PER_MICROSECOND))
 
 

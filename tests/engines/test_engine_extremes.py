@@ -1,0 +1,246 @@
+"""No value that a source can store makes a question fail: raw integers of times and dates, bytes that are no text.
+
+Every kind of question, with such a column asked about and as the unit, against the naive reference.
+"""
+
+import datetime as dt
+import itertools
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from engines.asking import measures, measures_by_key, told
+from engines.counting import having, known
+from engines.identities import by_value
+from engines.naive import NaiveEngine
+from targetcharge.engines.duckdb import open_duckdb
+from targetcharge.queries.columns import Column, Exact, Kind
+from targetcharge.queries.measures import Count, Sketch
+
+TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))
+"""Twice the random tables of each type and source."""
+
+KEY = b"0" * 32
+EPOCH = dt.datetime(1970, 1, 1)
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The first second of year 1, and the last of year 9999, since 1970."""
+
+EDGES = (
+    *(-(2**63), -(2**63) + 1, -(2**63) + 2, 2**63 - 1, 2**63 - 2, 2**62, -(2**62), 0, 1, -1, 999, -999, -1001),
+    *(-9223372022400000000, -9223372022400000001, -9223372036854775, -9223372036854776, 9223372036854776),
+    *(-9223372022400000, -9223372022400001, -9223372036855, 9223372036855, 1_709_210_096, -2208988800),
+)
+
+
+def raw_times(unit):
+    """Integers of times: the ends of what integers, DuckDB, pandas and the calendar hold, and any others."""
+    step = PER_SECOND[unit]
+    ends = [end * step + more for end in (FIRST, LAST + 1) for more in (-1, 0, 1)]
+    usual = st.integers(1_700_000_000, 1_700_000_400).map(lambda second: second * step)
+    inside = [end for end in (*EDGES, *ends) if -(2**63) <= end < 2**63]
+    return st.sampled_from(inside) | usual | st.integers(-(2**63), 2**63 - 1)
+
+
+def time_of(raw, unit):
+    """Return the time that an integer stands for, down to the microsecond; None if it cannot be represented."""
+    if raw is None or (unit == "ns" and abs(raw) >= 2**63 - 1):
+        return None
+    microseconds = raw * 10**6 // PER_SECOND[unit]
+    if not FIRST * 10**6 <= microseconds < (LAST + 1) * 10**6:
+        return None
+    return EPOCH + dt.timedelta(microseconds=microseconds)
+
+
+def date_of(raw):
+    return None if raw is None or not -719162 <= raw <= 2932896 else EPOCH.date() + dt.timedelta(days=raw)
+
+
+def arrow_times(cells, unit, zone):
+    return pa.array(cells, pa.int64()).cast(pa.timestamp(unit, zone))
+
+
+def numpy_times(cells, unit, zone):
+    integers = np.array([-(2**63) if cell is None else cell for cell in cells], dtype=np.int64)
+    series = pd.Series(integers.view(f"datetime64[{unit}]"))
+    return series if zone is None else series.dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
+def table(cells, column):
+    places = range(len(cells))
+    whole = pa.array(places, pa.int64()), pa.array([place // 2 for place in places], pa.int64())
+    return pa.table({"v": column, "w": whole[0], "u": whole[1]})
+
+
+def parquet(cells, column, folder):
+    try:
+        pq.write_table(table(cells, column), folder / "t.parquet")
+    except pa.ArrowInvalid:  # Arrow itself cannot write it
+        assume(False)
+    return folder / "t.parquet"
+
+
+SOURCES = {
+    "arrow": lambda cells, column, _: table(cells, column),
+    "polars": lambda cells, column, _: pl.from_arrow(table(cells, column)),
+    "parquet": parquet,
+    "pandas-arrow": lambda cells, column, _: table(cells, column).to_pandas(types_mapper=pd.ArrowDtype),
+}
+
+
+def agrees(source, rows, unit, data, schema):
+    """Compare all questions about a table with the reference."""
+    for row in rows:
+        row["whose"], row["rank"] = (row["unit"], row["rank"]) if unit == "v" else (row.get(unit), row.get(unit))
+    rank = (lambda row: row["rank"]) if unit == "v" or not isinstance(source, pd.DataFrame) else None
+    if rank is None:
+        rank = lambda row: str(row["whose"])  # noqa: E731 - units of pandas are in the order of their texts
+    naive = NaiveEngine(rows, schema, None if unit is None else "whose", rank)
+    questions = data.draw(measures(naive))
+    keyed = data.draw(measures_by_key(naive))
+    with closing(open_duckdb(source, unit)) as engine:
+        assert engine.schema == naive.schema
+        differing = {
+            **{told(each): (engine.measure([each]), naive.measure([each])) for each in questions},
+            **{told(*each): (engine.measure_by(*each), naive.measure_by(*each)) for each in keyed},
+            "together": (engine.measure(questions), naive.measure(questions)),
+            "units": (engine.units(), naive.units()),
+        }
+        assert not {question: pair for question, pair in differing.items() if pair[0] != pair[1]}
+        plain = [each for each in questions if not isinstance(each, Sketch)]
+        theirs, ours = naive.contributions(plain), engine.contributions(plain)
+        assert [each.tolist() for each in (ours.units, ours.starts)] == [
+            each.tolist() for each in (theirs.units, theirs.starts)
+        ]
+        assert engine.digest_of_units(KEY) == engine.digest_of_units(KEY)
+        assert engine.fingerprint(KEY)
+        engine.append(source) if not isinstance(source, Path) else None
+        engine.check_unchanged()
+
+
+WHOLE = Exact(0, -(2**63), 2**63 - 1)
+
+
+def schema_of(kind, source):
+    numbers = None if isinstance(source, pd.DataFrame) else WHOLE
+    return {"v": Column("v", kind), "w": Column("w", Kind.NUMBER, numbers), "u": Column("u", Kind.NUMBER, numbers)}
+
+
+def rows_of(cells, values, source, units):
+    plain = float if isinstance(source, pd.DataFrame) else int
+    rows = []
+    for place, (value, unit) in enumerate(zip(values, units, strict=True)):
+        rank = by_value_rank(value, unit) if isinstance(source, pd.DataFrame) else unit
+        rows.append({"v": value, "w": plain(place), "u": plain(place // 2), "unit": unit, "rank": rank})
+    assert len(rows) == len(cells)
+    return rows
+
+
+def by_value_rank(value, unit):
+    """Return the text by which pandas' units are ordered: microseconds, and what is left in nanoseconds."""
+    if value is None:
+        return None
+    left = unit % 1000 if isinstance(unit, int) else 0
+    return by_value(value) + (f".{left}" if left else "")
+
+
+UNITS = st.sampled_from([None, "u", "v"])
+CALM = {"max_examples": max(1, TABLES // 2), "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+
+@pytest.mark.parametrize("name", [*SOURCES, "pandas-numpy"])
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", PER_SECOND)
+@settings(**CALM)
+@given(data=st.data())
+def test_times_of_any_integer(unit, zone, name, data):
+    cells = data.draw(st.lists(st.none() | raw_times(unit), max_size=8), label="raw")
+    if name == "pandas-numpy":
+        times = numpy_times(cells, unit, zone)
+        source = pd.DataFrame({"v": times, "w": range(len(cells)), "u": [n // 2 for n in range(len(cells))]})
+        source = source.astype({"w": "int64", "u": "int64"})
+    if name == "polars" and unit == "s":  # it has none, and multiplies
+        cells = [None if cell is None else cell // 1000 for cell in cells]
+    values = [time_of(cell, unit) for cell in cells]
+    units = [None if v is None else cell if unit == "ns" else v for v, cell in zip(values, cells, strict=True)]
+    with tempfile.TemporaryDirectory() as folder:
+        if name != "pandas-numpy":
+            source = SOURCES[name](cells, arrow_times(cells, unit, zone), Path(folder))
+        rows = rows_of(cells, values, source, units)
+        agrees(source, rows, data.draw(UNITS, label="unit"), data, schema_of(Kind.TIME, source))
+
+
+DAYS = st.sampled_from([-(2**31), 2**31 - 1, -(2**31) + 1, 2**31 - 2, -719163, -719162, 2932896, 2932897, 0, -1])
+DATES = {
+    "days": (DAYS | st.integers(-(2**31), 2**31 - 1), lambda cells: pa.array(cells, pa.int32()).cast(pa.date32())),
+    "milliseconds": (
+        (DAYS | st.integers(-(2**37), 2**37 - 1))
+        .map(lambda day: day * 86_400_000)
+        .filter(lambda n: abs(n) < 2**63),
+        lambda cells: pa.array(cells, pa.int64()).cast(pa.date64()),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [pair for pair in itertools.product(DATES, SOURCES) if pair != ("milliseconds", "polars")],  # it makes times
+)
+@settings(**CALM)
+@given(data=st.data())
+def test_dates_of_any_integer(kind, name, data):
+    raw, made = DATES[kind]
+    cells = data.draw(st.lists(st.none() | raw, max_size=8), label="raw")
+    step = 1 if kind == "days" else 86_400_000
+    values = [None if cell is None else date_of(cell // step) for cell in cells]
+    if kind == "milliseconds" and name == "parquet":
+        assume(all(cell is None or abs(cell // step) < 2**31 for cell in cells))  # they hold days in 32 bits
+    with tempfile.TemporaryDirectory() as folder:
+        source = SOURCES[name](cells, made(cells), Path(folder))
+        rows = rows_of(cells, values, source, values)
+        agrees(source, rows, data.draw(UNITS, label="unit"), data, schema_of(Kind.DATE, source))
+
+
+# Bytes that are no text
+
+
+def strings(*parts, kind=pa.string(), offset=np.int32):  # noqa: B008 - a type, not a value that is shared
+    ends = np.cumsum([0, *map(len, parts)]).astype(offset)
+    return pa.Array.from_buffers(
+        kind, len(parts), [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(parts))]
+    )
+
+
+@pytest.mark.parametrize("unit", [None, "id", "x"])
+@pytest.mark.parametrize("name", ["arrow", "arrow-large", "parquet"])
+def test_bytes_that_are_no_text_make_no_question_fail(name, unit, tmp_path):
+    parts = [b"a", b"b\xff", b"\xc3", b"\xed\xa0\x80", "é".encode(), b"", b"\xf4\x90\x80\x80", b"a\0b"]
+    large = name == "arrow-large"
+    texts = strings(*parts, kind=pa.large_string(), offset=np.int64) if large else strings(*parts)
+    source = pa.table({"id": range(8), "x": texts})
+    if name == "parquet":
+        pq.write_table(source, tmp_path / "t.parquet")
+        source = tmp_path / "t.parquet"
+    with closing(open_duckdb(source, unit)) as engine:
+        assert having(engine, "x", "a", "é", "") == [1, 1, 1]
+        assert engine.measure([Sketch(engine.schema["x"], None, 1, 2**40, "key")])[0] >= 4
+        assert engine.units() == engine.measure([Count(None)])[0]
+        assert known(engine, "x")[0] >= 4
+        assert engine.digest_of_units(KEY)
+
+
+def test_halves_of_characters_in_pandas_make_no_question_fail():
+    ids = pd.Series(["a", "\ud800", "b\udfff", "\ud83d\ude00", "a\0"], dtype="object")
+    with closing(open_duckdb(pd.DataFrame({"id": ids, "x": ids}), "id")) as engine:
+        assert engine.units() == engine.measure([Count(None)])[0] == 4
+        assert known(engine, "x") == [1]
