@@ -57,8 +57,8 @@ def crash(session: tc.Session) -> None:
     ledger = session._ledger
     session._finalizer.detach()
     session._turn.closed = True
-    ledger._tenancy.close_files()
-    ledger._tenancy = None
+    ledger._commits.tenancy.close_files()
+    ledger._commits.tenancy = None
     ledger._closed = True
     ledger._store.close()
 
@@ -93,7 +93,6 @@ def bare_ledger(kind, folder, hits):
     if kind == "memory":
         ledger = MemoryLedger(meters)
     else:
-        ledger = SqliteLedger(folder / "ledger.db")
-        ledger.start(declared.terms(meters), meters)
+        ledger = SqliteLedger(folder / "ledger.db", declared.terms(meters), meters)
     yield ledger, Most((meters[0].quote(tc.NotPrior(prior=False), 0.01),))
     ledger.close()

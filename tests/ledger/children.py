@@ -11,7 +11,9 @@ from contextlib import suppress
 
 import targetcharge as tc
 from ledger.asking import approximate, broken, no, opened, say, told, yes
+from targetcharge.ledger.sqlite.files import in_locked_file
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
+from targetcharge.ledger.sqlite.place import Place
 from targetcharge.ledger.sqlite.store import Store
 from targetcharge.ledger.sqlite.tenancy import Neighbour
 from targetcharge.ledger.sqlite.witness import Witness
@@ -45,7 +47,7 @@ POINTS = {
     "after reserving": (SqliteLedger, "reserve", False),
     "before recording": (SqliteLedger, "settle", True),
     "before commit": (Store, "save", True),
-    "after commit": (SqliteLedger, "_committed", True),
+    "after commit": (Place, "testify", True),
     "before the witness": (Witness, "remember", True),
     "after the witness": (Witness, "remember", False),
     "before return": (SqliteLedger, "settle", False),
@@ -241,6 +243,13 @@ def closes_on_a_full_disk(pipe, path):
     pipe.send(_result(session.close))
 
 
+def opens_on_a_full_disk(pipe, path, most):
+    """Open a ledger while no file may grow beyond so many bytes; tell what came of it."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    pipe.send(_result(lambda: opened(path)))
+
+
 def opens_as_nobody(pipe, path):
     """Open a ledger without the right to write it."""
     if os.getuid() == 0:
@@ -313,12 +322,13 @@ def forks_and_is_killed(pipe, path):
 
 def forks_while_it_takes(pipe, path, kind):
     """Fork a child that lives on while this process has locked a neighbour's file, or the witness."""
-    name = next(file.stem for file in path.with_name(path.name + "-tenants").glob("*.run"))
-    locks = Neighbour(path, name) if kind == "neighbour" else Witness.beside(path)._locked()
-    with locks as lock:
-        if kind == "neighbour":
-            lock.wait()
-        pid = _child_that_lives_on(pipe)
+    if kind == "witness":
+        pid = in_locked_file(Witness.beside(path).path, lambda _: _child_that_lives_on(pipe))
+    else:
+        name = next(file.stem for file in path.with_name(path.name + "-tenants").glob("*.run"))
+        with Neighbour(path, name) as neighbour:
+            neighbour.wait()
+            pid = _child_that_lives_on(pipe)
     pipe.send(pid)
 
 
@@ -360,7 +370,7 @@ def interrupts(pipe, path, where, capacity, says):
         pipe.send(session.test(broken if where == "of a failure" else told).hit)
     except KeyboardInterrupt:
         pipe.send("interrupted")
-    held = session._ledger._held.count
+    held = session._ledger._commits.standing.held.count
     with sqlite3.connect(path) as database:
         pipe.send((held, database.execute("SELECT sum(count) FROM tenants").fetchone()[0]))
     pipe.send(session.meter.hits)

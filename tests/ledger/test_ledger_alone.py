@@ -231,7 +231,7 @@ def _interrupted(path, number):
         return line
 
     def trace(frame, _event, _argument):
-        return line if Path(frame.f_code.co_filename).name in {"alone.py", "contextlib.py"} else None
+        return line if Path(frame.f_code.co_filename).name in {"alone.py", "files.py", "contextlib.py"} else None
 
     before, error = sys.gettrace(), None
     sys.settrace(trace)

@@ -321,7 +321,7 @@ def test_a_process_that_lost_one_lock_of_two_is_not_idle(tmp_path):
     with opened(path, 1) as first, opened(path, 1) as second, ThreadPoolExecutor() as pool:
         dying = pool.submit(first.test, slow)
         assert computing.wait(20)
-        tenancy = first._ledger._tenancy
+        tenancy = first._ledger._commits.tenancy
         fcntl.flock(tenancy._run, fcntl.LOCK_UN)
         waiting = pool.submit(ask)
         with pytest.raises(TimeoutError):
@@ -330,3 +330,5 @@ def test_a_process_that_lost_one_lock_of_two_is_not_idle(tmp_path):
         assert waiting.result(20) == 1
         done.set()
         assert not dying.result(20).hit
+        with pytest.raises(tc.LedgerError, match="Open a new session"):
+            first.close()  # its miss cannot be written: to the others it is dead

@@ -18,9 +18,7 @@ def started(kind, path, *, individual=False, keep=None):
     meters = declared.meters()
     if kind == "memory":
         return MemoryLedger(meters, keep)
-    ledger = SqliteLedger(path)
-    ledger.start(declared.terms(meters), meters)
-    return ledger
+    return SqliteLedger(path, declared.terms(meters), meters)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

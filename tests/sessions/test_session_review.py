@@ -87,7 +87,7 @@ def test_commits_are_synced_and_logged_ahead(tmp_path):
 def test_a_selection_leaves_no_more_than_one_hit_held_back(tmp_path):
     with tc.Session([], BUDGET, 0.1, ledger=tmp_path / "l.db") as session:
         session.select(scores(3, 2, 1), k=3)
-        assert session._ledger._held.count == 1
+        assert session._ledger._commits.standing.held.count == 1
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, False, None, ""])

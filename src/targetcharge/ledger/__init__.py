@@ -5,7 +5,7 @@ from targetcharge.ledger.entries import Entry, Pending
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.memory import MemoryLedger
 from targetcharge.ledger.sheet import Sheet
-from targetcharge.ledger.sqlite import SqliteLedger
+from targetcharge.ledger.sqlite import SqliteLedger, terms_at
 from targetcharge.ledger.terms import Terms
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "Sheet",
     "SqliteLedger",
     "Terms",
+    "terms_at",
 ]

@@ -12,7 +12,7 @@ from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter import Meter
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms
+from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms, terms_at
 from targetcharge.sessions.words import kind_in_words, words
 
 if TYPE_CHECKING:
@@ -161,19 +161,14 @@ def open_ledger(
         return MemoryLedger(declared.meters(), keep)
     if keep is not None:
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
-    ledger = SqliteLedger(path, _head(restored))
-    try:
-        made, meters = ledger.terms(), declared.meters()
+    head = _head(restored)
+    made, meters = terms_at(path), declared.meters()
+    terms = declared.terms(meters)
+    if made is not None and made.order != terms.order and not made.differences(terms):
+        # Another version chose another order: the ledger's stands. Other terms are refused by the ledger.
+        meters = declared.meters(made.order)
         terms = declared.terms(meters)
-        if made is not None and made.order != terms.order and not made.differences(terms):
-            # Another version chose another order: the ledger's stands. Other terms are refused by the ledger.
-            meters = declared.meters(made.order)
-            terms = declared.terms(meters)
-        ledger.start(terms, meters)
-    except BaseException:
-        ledger.close()
-        raise
-    return ledger
+    return SqliteLedger(path, terms, meters, head)
 
 
 def file_of(where: str | PathLike[str]) -> Path | None:

@@ -1,6 +1,7 @@
 """A ledger in a SQLite file, and how to inspect one from outside."""
 
+from targetcharge.ledger.sqlite.creation import terms_at
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.ledger.sqlite.verify import Inspection, inspect, verify
 
-__all__ = ["Inspection", "SqliteLedger", "inspect", "verify"]
+__all__ = ["Inspection", "SqliteLedger", "inspect", "terms_at", "verify"]

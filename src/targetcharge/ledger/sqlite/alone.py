@@ -3,6 +3,9 @@
 With a budget for every individual a call draws with the units that can pay at the ledger's head, so nothing may be
 charged between its look at the head and its own entry. The kernel's lock on an open file says whose turn it is,
 also after kill -9. The file is the context: no interrupt can leave it open.
+
+Somebody may remove the file, and another session be alone by a new one. So who is alone asks `is_alone` before it
+publishes: of those with different files at most one gets a yes, since the name leads to one file.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from io import FileIO
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import NotAllowed
+from targetcharge.ledger.sqlite.files import named
 from targetcharge.ledger.sqlite.tenancy import directory
 
 if TYPE_CHECKING:
@@ -50,17 +54,25 @@ def alone(ledger: Path) -> FileIO:
     if last is not None and not last.closed and thread == threading.get_ident():
         msg = "a table cannot be asked from inside a condition or rule of another one on the same ledger"
         raise NotAllowed(msg)
-    file: FileIO | None = None
-    try:
-        file = _open(ledger)
-        _files.add(file)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        _held[ledger] = weakref.ref(file), threading.get_ident()
-        return file  # noqa: TRY300 - an interrupt here must close it too
-    except BaseException:
-        if file is not None:
-            file.close()
-        raise
+    while True:
+        file: FileIO | None = None
+        try:
+            file = _open(ledger)
+            _files.add(file)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if is_alone(ledger, file):
+                _held[ledger] = weakref.ref(file), threading.get_ident()
+                return file
+            file.close()  # it was removed while we waited, and is not the one that others lock
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
+
+
+def is_alone(ledger: Path, file: FileIO) -> bool:
+    """Return whether the lock is still the one that others wait for."""
+    return named(directory(ledger) / _NAME, file.fileno())
 
 
 def _open(ledger: Path) -> FileIO:
@@ -71,4 +83,4 @@ def _open(ledger: Path) -> FileIO:
         try:
             return FileIO(os.open(folder / _NAME, os.O_RDWR | os.O_CREAT, 0o600), "r+")
         except FileNotFoundError:
-            continue  # the last tenant moved out and took the folder with it
+            continue  # the last tenant left and took the folder with it

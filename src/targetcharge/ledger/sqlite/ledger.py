@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import uuid
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from operator import ge
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, canonical
+from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed, TargetChargeError
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.ledger.sqlite.alone import alone
+from targetcharge.ledger.sqlite.commits import Commits, Draft
+from targetcharge.ledger.sqlite.creation import connect
 from targetcharge.ledger.sqlite.history import History
-from targetcharge.ledger.sqlite.numbering import Block
 from targetcharge.ledger.sqlite.others import Others
 from targetcharge.ledger.sqlite.place import Place
-from targetcharge.ledger.sqlite.store import Held, State, Store
-from targetcharge.ledger.sqlite.tenancy import Tenancy
+from targetcharge.ledger.sqlite.restored import check_named, distrust
+from targetcharge.ledger.sqlite.state import Held, State
+from targetcharge.ledger.sqlite.tenancy import Tenancy, sweep
+from targetcharge.ledger.sqlite.totals import check_totals, verify_entries
+from targetcharge.ledger.sqlite.witness import Recalled
 from targetcharge.ledger.terms import Terms
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
     from io import FileIO
     from pathlib import Path
@@ -46,75 +48,88 @@ if TYPE_CHECKING:
 class SqliteLedger(Ledger):
     """One session's access to a ledger file."""
 
-    def __init__(self, path: Path, restored: tuple[int, str] | None = None) -> None:
-        """Connect, making the file if there is none; `start` opens it for business.
+    def __init__(
+        self, path: Path, terms: Terms, meters: tuple[Meter, ...], restored: tuple[int, str] | None = None
+    ) -> None:
+        """Open a ledger, which is made if there is none.
 
         Args:
             path: of the file.
+            terms: what it must have been made for; `terms_at` says what it was made for.
+            meters: those that belong to the terms.
             restored: the number and hash of the last entry ever published, if it is a restored copy.
         """
-        self._restored = restored
         self._lock = threading.RLock()
-        self._meters: tuple[Meter, ...] = ()
-        self._tenancy: Tenancy | None = None
-        self._held = Held((), 0)
-        self._reserved: Most | None = None
-        self._misses: list[Entry] = []
-        self._block = Block()
-        self._distrust = ""
-        self._broken = self._closed = False
-        self._place = Place(path)
-        with self._place.translated():
-            self._store = Store(self._place.path)
-            self._new = self._store.empty()
-        self._history = History(self._store, self._lock, self._place)
-        self._others = Others(self._store, self._place.path)
-
-    def terms(self) -> Terms | None:
-        """Return what the file was made for; None if it is new."""
-        with self._place.translated():
-            return None if self._new else Terms.of(self._store.state().fields)
-
-    def start(self, terms: Terms, meters: tuple[Meter, ...]) -> None:
-        """Open for business, with the meters that belong to the terms."""
         self._meters = meters
-        with self._place.translated():
-            with self._store.transaction():
-                if self._store.empty():
-                    self._create(terms)
-            if self._new:
-                self._store.checkpoint()  # a copy of the file without its WAL must not look like a new ledger
-            Terms.of(self._store.state().fields).check(terms, self._place.path)
-            self._distrust = self._trust()
-            if not self._distrust:
-                self._tenancy = Tenancy(self._place.path)
-                self._others.own = self._tenancy.name
-                self._commit(lambda state: self._hold(state, self._nothing))
-                self._place.settle_in()
-                with self.alone() if self._meters[0].individual else nullcontext():
-                    self._bury()
-            self._refresh()
+        self._nothing = Held((0,) * len(meters), 0)
+        self._distrust = ""
+        self._closed = False
+        path = path.resolve()  # as SQLite does: its log lies beside the file itself
+        self._store = connect(path, terms)
+        self._place = Place(path)
+        self._commits = Commits(self._store, self._place, self._nothing)
+        self._history = History(self._commits, self._lock)
+        self._others = Others(self._store, self._commits, path)
+        try:
+            with self._place.translated():
+                self._open(terms, restored)
+        except BaseException:
+            self.close()
+            raise
 
-    def _create(self, terms: Terms) -> None:
-        self._place.refuse_to_start_anew()
-        header = canonical({**terms.plain(), "ledger": uuid.uuid4().hex})
-        self._store.create(header, len(terms.capacities))
-        self._place.testify(self._store.state())
+    def _open(self, terms: Terms, restored: tuple[int, str] | None) -> None:
+        Terms.of(self._store.state().fields).check(terms, self._place.path)
+        self._distrust = self._trust(restored)
+        if not self._distrust:
+            self._place.testify(self._store.state(), opening=True)
+            self._move_in()
+            self._place.settle_in()
+            with self.alone() if self._meters[0].individual else nullcontext():
+                self._bury()
+        self._refresh()
 
-    def _trust(self) -> str:
+    def _trust(self, restored: tuple[int, str] | None) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        why = self._place.distrust(self._store, self._restored)
-        if why and self._restored is not None:
-            self._commit(lambda state: self._store.append(state, [Restored(state.number)]), testify=False)
+        path = self._place.path
+        recalled = Recalled.of(path, self._store.state().ledger)
+        with self._store.reading():
+            if restored is not None:
+                check_named(path, self._store, recalled, restored)
+            why = distrust(self._store, recalled, self._place.inode)
+            if not why:
+                check_totals(path, self._store, recalled)
+            elif restored is not None:
+                verify_entries(path, self._store)
+        if why and restored is not None:
+            self._commits.commit(lambda draft: draft.append([Restored(draft.state.number)]), testify=False)
             self._place.testify(self._store.state(), anew=True)
             return ""
         return why
+
+    def _move_in(self) -> None:
+        """Make lock files and a row for this session, and remove what others have left; all of it or nothing."""
+        try:
+            self._commits.commit(self._arrive)
+        except BaseException:
+            with suppress(sqlite3.Error, OSError):
+                self._commits.settle_doubt()
+                tenancy = self._commits.tenancy
+                if tenancy is not None and self._store.held_by(tenancy.name) is None:
+                    self._commits.tenancy = None
+                    tenancy.leave()
+            raise
+
+    def _arrive(self, draft: Draft) -> None:
+        self._commits.tenancy = Tenancy(self._place.path)
+        draft.hold(self._commits.tenant, self._nothing)
+        sweep(self._place.path, self._store.tenants())
 
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
         with self._lock, self._place.translated():
             if not self._closed:
+                self._commits.settle_doubt()
                 self._refresh()
         return self._meters
 
@@ -129,12 +144,13 @@ class SqliteLedger(Ledger):
         with self._lock:
             try:
                 tenancy = self._open_tenancy()
-                if self._reserved is not None:
+                self._commits.settle_doubt()
+                if self._commits.standing.reserved is not None:
                     self.forfeit("interrupted")
                 self._hold_back(tenancy, most)
             except (sqlite3.Error, OSError) as error:
                 raise self._place.failed(error) from None
-            self._reserved = most
+            self._commits.standing.reserved = most
 
     def _hold_back(self, tenancy: Tenancy, most: Most) -> None:
         try:
@@ -149,37 +165,39 @@ class SqliteLedger(Ledger):
     def _open_tenancy(self) -> Tenancy:
         if self._distrust:
             raise BudgetSpent(self._distrust, asked=1.0, left=0.0)
-        if self._broken or self._tenancy is None:
+        tenancy = self._commits.tenancy
+        if self._commits.broken or tenancy is None:
             msg = f"the ledger {self._place.path} is closed after an error: open a new session on it"
             raise LedgerError(msg)
         self._place.check()
-        return self._tenancy
-
-    @property
-    def _nothing(self) -> Held:
-        return Held((0,) * len(self._meters), 0)
+        return tenancy
 
     def _holds(self, tenancy: Tenancy, most: Most) -> bool:
         """Return whether the call is covered; False if that depends on what other tenants hold."""
+        standing = self._commits.standing
         if not tenancy.start():
-            self._held = self._nothing
+            standing.held = self._nothing
             tenancy.accept()  # after forgetting: an interrupt in between must not bring back what was taken
-        if all(map(ge, self._held.units, most.units)) and not most.delta and self._block.left >= most.answers:
+        if (
+            all(map(ge, standing.held.units, most.units))
+            and not most.delta
+            and standing.block.left >= most.answers
+        ):
             return True
         others = False
 
-        def top_up(state: State) -> State:
+        def top_up(draft: Draft) -> None:
             nonlocal others
-            self._refresh(state)
+            self._refresh(draft.state)
             check(self._meters, most)  # first: what no miss of the others could make room for is refused at once
             held = self._others.held(self._nothing)
             others = any(held)
             check(self._meters, most, held)
-            spent = [DeltaSpent(grains_up(most.delta))] if most.delta else []
-            return self._hold(self._store.append(state, spent), Held(most.units, most.count), seqs=most.answers)
+            draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
+            draft.hold(self._commits.tenant, Held(most.units, most.count), seqs=most.answers)
 
         try:
-            self._commit(top_up)
+            self._commits.commit(top_up)
         except BudgetSpent:
             if not others:
                 raise
@@ -187,24 +205,18 @@ class SqliteLedger(Ledger):
         return True
 
     def _bury(self) -> None:
-        self._others.bury(self._commit, spare_idle=self._meters[0].individual)
-
-    def _hold(self, state: State, held: Held, seqs: int = 0) -> State:
-        """Write what this tenant holds back; take a block of seqs if too few are left."""
-        if self._tenancy is not None:
-            self._store.hold(self._tenancy.name, held)
-        return replace(state, next_seq=self._block.take(state.next_seq, seqs))
+        self._others.bury(spare_idle=self._meters[0].individual)
 
     def number(self, count: int = 1) -> int:
         """Return the next seq of this session's block."""
-        return self._block.next(count)
+        return self._commits.standing.block.next(count)
 
     def settle(self, settlement: Settlement) -> None:
         """Make hits, sheets and pending outcomes durable; keep misses for later."""
         with self._lock:
             try:
                 if settlement.waits:
-                    self._misses += settlement.entries
+                    self._keep(settlement.entries)
                 else:
                     self._settle_now(settlement)
             except NotAllowed:
@@ -212,29 +224,39 @@ class SqliteLedger(Ledger):
                 raise
             self._end_call()
 
+    def _keep(self, misses: Sequence[Entry]) -> None:
+        if self._commits.alone is not None:
+            with self._commits.fatal():
+                self._commits.check_alone()
+        self._commits.standing.misses += misses
+
     def _end_call(self) -> None:
-        self._reserved = None
+        self._commits.standing.reserved = None
         self.rest()
 
     def rest(self) -> None:
         """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
-        if self._tenancy is not None and self._reserved is None:
-            self._tenancy.stop()
+        if self._commits.doubtful:
+            with self._lock, suppress(sqlite3.Error, OSError, TargetChargeError):
+                self._commits.settle_doubt()
+        tenancy = self._commits.tenancy
+        if tenancy is not None and self._commits.standing.reserved is None and not self._commits.doubtful:
+            tenancy.stop()
 
     def _settle_now(self, settlement: Settlement) -> None:
-        most = self._reserved
+        most = self._commits.standing.reserved
 
-        def record(state: State) -> State:
+        def record(draft: Draft) -> None:
             if settlement.closes is not None and not self._store.remove_pending(settlement.closes):
                 raise already_published(settlement.closes)
             if settlement.pending is not None:
                 self._store.add_pending(settlement.pending)
-            state = self._store.append(state, settlement.entries)
-            self._refresh(state)
-            return self._hold(state, self._next(most))
+            draft.append(settlement.entries)
+            self._refresh(draft.state)
+            draft.hold(self._commits.tenant, self._next(most))
 
-        with self._fatal():
-            self._commit(record, ends_call=True)
+        with self._commits.fatal():
+            self._commits.commit(record, ends_call=True)
 
     def _next(self, most: Most | None) -> Held:
         """Return what to hold back for a following call: one hit, if there is room for it."""
@@ -248,63 +270,20 @@ class SqliteLedger(Ledger):
     def forfeit(self, algorithm: str) -> None:
         """Spend what is held back for the call that broke."""
         with self._lock:
-            most = self._reserved
-            if most is None or self._broken:
+            if self._commits.broken:
                 return
-            spent, nothing = Spent("failed", most.units, most.count, algorithm), self._nothing
-            with self._fatal():
-                self._commit(lambda now: self._hold(self._store.append(now, [spent]), nothing), ends_call=True)
+            with self._commits.fatal():
+                self._commits.settle_doubt()
+                most = self._commits.standing.reserved
+                if most is None:
+                    return
+                spent = Spent("failed", most.units, most.count, algorithm)
+                self._commits.commit(lambda draft: self._give_up(draft, spent), ends_call=True)
             self._end_call()
 
-    def _commit(self, work: Callable[[State], State], *, ends_call: bool = False, testify: bool = True) -> None:
-        """Write waiting misses and what `work` does in one transaction; then tell the witness.
-
-        If the reply to COMMIT is lost, the file is read again: what it holds is what happened. Meanwhile nothing
-        counts as held back: this session may think that it holds less than the file says, never more.
-
-        Args:
-            work: writes, and returns the state after it.
-            ends_call: whether the running call needs its reservation no longer.
-            testify: whether to tell the witness.
-        """
-        self._place.check()
-        waiting, block, held = tuple(self._misses), self._block.copy(), self._held
-        self._held = self._nothing
-        before: State | None = None
-        after: State | None = None
-        try:
-            with self._store.transaction():
-                before = self._store.state()
-                changed = work(self._store.append(before, waiting))
-                self._store.save(changed)
-                after = changed
-        except BaseException as error:
-            if before is None or after is None or not self._happened(before, after):
-                self._block = block
-                if after is None:
-                    self._held = held
-                raise
-            if not isinstance(error, sqlite3.Error):
-                self._committed(after, len(waiting), ends_call=ends_call, testify=testify)
-                raise
-        self._committed(after, len(waiting), ends_call=ends_call, testify=testify)
-
-    def _happened(self, before: State, after: State) -> bool:
-        """Return whether a commit without a reply is in the file.
-
-        One that wrote no entries leaves no trace there; as nothing counts as held back, it need not have happened.
-        """
-        return after.number > before.number and self._store.hash_at(after.number) == after.head
-
-    def _committed(self, state: State, misses: int, *, ends_call: bool, testify: bool) -> None:
-        del self._misses[:misses]
-        if ends_call:
-            self._reserved = None
-        if self._tenancy is not None:
-            self._held = self._store.tenants().get(self._tenancy.name, self._nothing)
-        self._refresh(state)
-        if testify:
-            self._place.testify(state)
+    def _give_up(self, draft: Draft, spent: Spent) -> None:
+        draft.append([spent])
+        draft.hold(self._commits.tenant, self._nothing)
 
     def pending(self) -> list[int]:
         """Return which releases wait for a revision."""
@@ -318,7 +297,7 @@ class SqliteLedger(Ledger):
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock:
             self._check_open()
-            return self._history.answers(self._misses, last)
+            return self._history.answers(last)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -329,7 +308,7 @@ class SqliteLedger(Ledger):
         """Return how many answers there are."""
         with self._lock:
             self._check_open()
-            return self._history.count(self._misses)
+            return self._history.count()
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
@@ -349,7 +328,8 @@ class SqliteLedger(Ledger):
         try:
             file = alone(self._place.path)
             with self._lock, self._place.translated():
-                if self._tenancy is not None and not self._broken:
+                self._commits.alone = file
+                if self._commits.tenancy is not None and not self._commits.broken:
                     self.forfeit("interrupted")
                     self._bury()
             return file  # noqa: TRY300 - an interrupt here must close it too
@@ -363,35 +343,25 @@ class SqliteLedger(Ledger):
         with self._lock:
             if self._closed:
                 return
-            self._closed = True
             try:
                 if patience is not None:
                     self._store.hurry(patience)
-                if self._reserved is not None and self._meters[0].individual:
-                    self._broken = True  # it charges, and nobody is alone: who opens the ledger next does it
-                self.forfeit("interrupted")
-                if self._tenancy is not None and not self._broken:
-                    with self._fatal():
-                        self._commit(partial(self._leave, self._tenancy.name))
-                    self._tenancy.leave()
+                if not self._commits.broken:
+                    self._move_out()
             finally:
-                if self._tenancy is not None:
-                    self._tenancy.close_files()
-                self._tenancy = None
+                if self._commits.tenancy is not None:
+                    self._commits.tenancy.close_files()
+                self._commits.tenancy = None
                 self._store.close()
+                self._closed = True
 
-    def _leave(self, tenant: str, state: State) -> State:
-        self._store.remove_tenant(tenant)
-        return replace(state, next_seq=self._block.give_back(state.next_seq))
-
-    @contextmanager
-    def _fatal(self) -> Iterator[None]:
-        """After the data was touched: what cannot be written stays spent, and this access to the ledger ends."""
-        try:
-            with self._place.translated():
-                yield
-        except LedgerError:
-            self._broken = True
-            if self._tenancy is not None:
-                self._tenancy.close_files()  # to the others this tenant is dead, and what it holds is spent
-            raise
+    def _move_out(self) -> None:
+        commits, tenancy = self._commits, self._commits.tenancy
+        with commits.fatal():
+            commits.settle_doubt()
+            if commits.standing.reserved is not None and self._meters[0].individual:
+                return  # it charges, and nobody is alone: who opens the ledger next does it
+            self.forfeit("interrupted")
+            if tenancy is not None:
+                commits.commit(lambda draft: draft.leave(tenancy.name))
+                tenancy.leave()

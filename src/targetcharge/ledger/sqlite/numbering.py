@@ -1,10 +1,8 @@
 """Numbering: seqs come in blocks, so that a miss needs no write to get its own.
 
->>> block = Block()
->>> block.take(next_seq=1, least=2)
-1001
->>> block.next(), block.next(), block.left
-(1, 2, 998)
+>>> block, next_seq = Block().taken(next_seq=1, least=2)
+>>> block.next(), block.next(), block.left, next_seq
+(1, 2, 998, 1001)
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ SIZE: Final = 1000
 class Block:
     """The seqs that one session has taken and not used."""
 
-    def __init__(self) -> None:
-        """Start with none."""
-        self._last = 0
-        self._end = 1
+    def __init__(self, last: int = 0, end: int = 1) -> None:
+        """Start with those after `last` and before `end`: with none."""
+        self._last = last
+        self._end = end
 
     @property
     def left(self) -> int:
@@ -34,21 +32,14 @@ class Block:
         self._last += count
         return self._last - count + 1
 
-    def take(self, next_seq: int, least: int) -> int:
-        """Take more if fewer than `least` are left; return the first seq that is free afterwards."""
+    def taken(self, next_seq: int, least: int) -> tuple[Block, int]:
+        """Return a block with more if fewer than `least` are left, and the first seq that is free afterwards."""
         if self.left >= least:
-            return next_seq
-        if self._end != next_seq:  # another session took the seqs after ours: give ours up
-            self._last = next_seq - 1
-        self._end = next_seq + max(SIZE, least)
-        return self._end
+            return self, next_seq
+        # If another session took the seqs after ours, ours are given up.
+        last, end = self._last if self._end == next_seq else next_seq - 1, next_seq + max(SIZE, least)
+        return Block(last, end), end
 
-    def give_back(self, next_seq: int) -> int:
+    def given_back(self, next_seq: int) -> int:
         """Return the first free seq if what is left is given back: only if nobody took any since."""
         return self._last + 1 if next_seq == self._end else next_seq
-
-    def copy(self) -> Block:
-        """Return one that can be gone back to."""
-        copied = Block()
-        copied._last, copied._end = self._last, self._end
-        return copied

@@ -9,7 +9,8 @@ from targetcharge.errors import NotAllowed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from targetcharge.ledger.sqlite.store import State, Store
+    from targetcharge.ledger.sqlite.state import State
+    from targetcharge.ledger.sqlite.store import Store
     from targetcharge.ledger.sqlite.witness import Recalled, Testimony
 
 
@@ -21,7 +22,7 @@ def distrust(store: Store, recalled: Recalled, inode: int) -> str:
         why = missing
     elif beside is None:
         why = "it has no witness file beside it"
-    elif beside.ledger != state.fields["ledger"]:
+    elif beside.ledger != state.ledger:
         why = "the witness file beside it belongs to another ledger"
     elif beside.inode != inode:
         why = "it is not the file that was written to"
@@ -37,12 +38,7 @@ def distrust(store: Store, recalled: Recalled, inode: int) -> str:
 def missing_entries(store: Store, recalled: Recalled) -> str:
     """Return what a witness remembers and the ledger does not hold, in words; empty if there is nothing."""
     state = store.state()
-    for known in (recalled.beside, recalled.home):
-        if known is not None and known.ledger == state.fields["ledger"]:
-            what = _missing(store, state, known)
-            if what:
-                return what
-    return ""
+    return next(filter(None, (_missing(store, state, known) for known in recalled.about(state.ledger))), "")
 
 
 def _missing(store: Store, state: State, known: Testimony) -> str:

@@ -14,16 +14,18 @@ import sqlite3
 import time
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import Entry, Pending, Run, Sums, canonical, entry_of, last_of, link, text_of
 from targetcharge.ledger.sheet import Sheet
+from targetcharge.ledger.sqlite.state import Held, State, sums_of, sums_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _APPLICATION: Final = 0x54435431
@@ -56,56 +58,6 @@ os.register_at_fork(after_in_child=_inherit)
 
 
 @final
-@dataclass(frozen=True)
-class State:
-    """Where the ledger stands.
-
-    Attributes:
-        header: the terms and the ledger's id, as canonical JSON.
-        number: of the last entry.
-        head: its hash.
-        next_seq: the first seq that no session has taken.
-        sums: what the entries add up to.
-    """
-
-    header: str
-    number: int
-    head: bytes
-    next_seq: int
-    sums: Sums
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Return the header's fields."""
-        try:
-            found: object = json.loads(self.header)
-        except (ValueError, TypeError):
-            found = None
-        if isinstance(found, dict):
-            return found
-        msg = "the ledger's header cannot be read: it was damaged or changed"
-        raise LedgerError(msg)
-
-
-@final
-@dataclass(frozen=True)
-class Held:
-    """What a tenant holds back.
-
-    Attributes:
-        units: on each meter.
-        count: how many hits that is.
-    """
-
-    units: tuple[int, ...]
-    count: int
-
-    def __bool__(self) -> bool:
-        """Return whether it is anything."""
-        return self.count > 0
-
-
-@final
 class _Disowned:
     """Stands for a connection that belongs to the process that this one was forked from."""
 
@@ -113,6 +65,39 @@ class _Disowned:
         """Refuse."""
         msg = "this session was opened before a fork: it can be used only in the process that opened it"
         raise NotAllowed(msg)
+
+
+@final
+class _Transaction:
+    """A write transaction: committed at the end of the block, durably, or none of it.
+
+    A class and no generator: one that an interrupt left behind would roll back another one when it is collected.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Write through a connection."""
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        """Begin."""
+        try:
+            self._roll_back()  # what an interrupt has left open
+            self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Commit, or roll back after an error."""
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
 
 @final
@@ -140,9 +125,14 @@ class Store:
         )
         _stores.add(self)
         if not read_only:
-            self._log_ahead()
-            self._pragma("synchronous = FULL")
-            self._pragma("fullfsync = ON")
+            try:
+                self.empty()  # first: another program's database is not changed
+                self._log_ahead()
+                self._pragma("synchronous = FULL")
+                self._pragma("fullfsync = ON")
+            except BaseException:
+                self.close()
+                raise
 
     def _log_ahead(self) -> None:
         """Turn on the write-ahead log. SQLite does not wait by itself where two processes make a new file."""
@@ -165,17 +155,19 @@ class Store:
         row = self._connection.execute(f"PRAGMA {setting}").fetchone()
         return row and row[0]
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Commit what the block writes, durably, or none of it."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")  # inside: an interrupt right after it must roll back
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        return _Transaction(self._connection)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Return whether a transaction is open."""
+        return self._connection.in_transaction
+
+    def roll_back(self) -> None:
+        """End a transaction that an interrupt has left open."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -201,7 +193,7 @@ class Store:
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
         genesis = link(b"", header)
-        row = (1, header, 0, genesis, 1, _sums_text(Sums.zero(meters)))
+        row = (1, header, 0, genesis, 1, sums_text(Sums.zero(meters)))
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         self._pragma(f"application_id = {_APPLICATION}")
 
@@ -220,15 +212,11 @@ class Store:
             msg = "the ledger has lost its state: it was damaged or changed"
             raise LedgerError(msg)
         header, number, head, next_seq, sums = row
-        try:
-            return State(header, number, head, next_seq, _sums_of(sums))
-        except (ValueError, KeyError, TypeError):
-            msg = "the ledger's totals cannot be read: it was damaged or changed"
-        raise LedgerError(msg)
+        return State(header, number, head, next_seq, sums_of(sums))
 
     def save(self, state: State) -> None:
         """Write where the ledger stands."""
-        row = (state.number, state.head, state.next_seq, _sums_text(state.sums))
+        row = (state.number, state.head, state.next_seq, sums_text(state.sums))
         self._connection.execute("UPDATE state SET number = ?, head = ?, next_seq = ?, sums = ?", row)
 
     def append(self, state: State, entries: Sequence[Entry]) -> State:
@@ -286,9 +274,14 @@ class Store:
         row = (tenant, canonical(held.units), held.count)
         self._connection.execute("INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)", row)
 
+    def held_by(self, tenant: str) -> Held | None:
+        """Return what a tenant holds back; None if there is no such tenant."""
+        row = self._connection.execute("SELECT units, count FROM tenants WHERE name = ?", (tenant,)).fetchone()
+        return Held(tuple(json.loads(row[0])), row[1]) if row else None
+
     def remove_tenant(self, tenant: str) -> Held | None:
         """Forget a tenant; return what it held back."""
-        held = self.tenants().get(tenant)
+        held = self.held_by(tenant)
         self._connection.execute("DELETE FROM tenants WHERE name = ?", (tenant,))
         return held
 
@@ -324,12 +317,3 @@ class Store:
 def inode(path: Path) -> int:
     """Return which file a path names."""
     return os.stat(path).st_ino  # noqa: PTH116 - on the hot path, and twice as fast
-
-
-def _sums_text(sums: Sums) -> str:
-    return canonical({"spent": sums.spent, "hits": sums.hits, "delta": sums.delta})
-
-
-def _sums_of(text: str) -> Sums:
-    body = json.loads(text)
-    return Sums(tuple(body["spent"]), tuple(body["hits"]), body["delta"])

@@ -9,6 +9,11 @@ locks tell the others the truth about it, also after kill -9:
             call that ended from one that was killed: what that held is spent, not taken
 
 Locks are advisory and per open file, so two sessions in one process are two tenants.
+
+The database has a row for each tenant, written in the transaction in which its files are made. So in a
+transaction, files without a row are left over from a tenant that could not stay, or was killed as it left. A
+tenant whose files somebody removed looks dead: its row is removed, what it held back is spent, and it finds that
+out in its next transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +27,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
+
+_KINDS: Final = ("alive", "run")
 
 _IDLE: Final = 0
 _RUNNING: Final = 1
@@ -50,14 +58,23 @@ class Tenancy:
     """This session's own locks."""
 
     def __init__(self, ledger: Path) -> None:
-        """Move in."""
+        """Make the lock files and lock the first one; leave none behind if that fails."""
         self.name = uuid.uuid4().hex
         self._folder = directory(ledger)
-        alive, run = self._create("alive"), self._create("run")
-        self._files: tuple[int, ...] = (alive, run)
-        fcntl.flock(alive, fcntl.LOCK_EX)
-        os.pwrite(run, bytes([_IDLE]), 0)
-        self._run, self._byte = run, mmap.mmap(run, 1)  # in memory: it changes twice in every call
+        files: list[int] = []
+        try:
+            for kind in _KINDS:
+                files.append(self._create(kind))  # noqa: PERF401 - what was made must be known if the next one fails
+            alive, run = files
+            fcntl.flock(alive, fcntl.LOCK_EX)
+            os.pwrite(run, bytes([_IDLE]), 0)
+            self._run, self._byte = run, mmap.mmap(run, 1)  # in memory: it changes twice in every call
+        except BaseException:
+            for file in files:
+                os.close(file)
+            remove(self._folder, self.name)
+            raise
+        self._files = tuple(files)
         self._started = False
         _tenancies.add(self)
 
@@ -68,7 +85,7 @@ class Tenancy:
             try:
                 return os.open(self._folder / f"{self.name}.{kind}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             except FileNotFoundError:
-                continue  # another tenant moved out and took the folder with it
+                continue  # another tenant left and took the folder with it
 
     def start(self) -> bool:
         """Begin a call; return whether what was held back is still held. If not, `accept` it."""
@@ -92,7 +109,7 @@ class Tenancy:
             self._started = False
 
     def leave(self) -> None:
-        """Move out."""
+        """Close and remove the lock files."""
         self.close_files()
         remove(self._folder, self.name)
 
@@ -126,21 +143,31 @@ class Neighbour:
             os.close(file)
 
     def died(self) -> bool:
-        """Return whether it ended without closing. A shared lock: several neighbours may find out at once."""
+        """Return whether it ended without closing, or somebody removed its files.
+
+        Without its files nobody could find out when it dies, or wait for its call. If it has closed, the database
+        knows.
+        """
+        return not self.alive or self._open("run") is None
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it has its lock. We take a shared one: several neighbours may find out at once."""
         file = self._open("alive")
         if file is None:
-            return True  # it moved out, and the database knows; or somebody removed its files
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return False
-        return True
+            return True
+        return False
 
     @property
     def idle(self) -> bool:
-        """Return whether it was between two calls when it was last heard of."""
+        """Return whether it died between two calls, and not because somebody removed its files."""
         file = self._open("run")
-        return file is not None and os.pread(file, 1, 0) in (bytes([_IDLE]), bytes([_TAKEN]))
+        states = bytes([_IDLE]), bytes([_TAKEN])
+        return file is not None and self._open("alive") is not None and os.pread(file, 1, 0) in states
 
     def wait(self) -> bool:
         """Wait until it is not computing, and keep it so; False if it has left or died meanwhile.
@@ -174,7 +201,16 @@ class Neighbour:
 
 def remove(folder: Path, name: str) -> None:
     """Remove a tenant's files, and the folder with the last of them."""
-    for kind in ("alive", "run"):
+    for kind in _KINDS:
         (folder / f"{name}.{kind}").unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
+
+
+def sweep(ledger: Path, tenants: Collection[str]) -> None:
+    """Remove lock files that are left over, of none of the ledger's tenants. In a write transaction only."""
+    found = {file.stem for file in directory(ledger).iterdir() if file.suffix.lstrip(".") in _KINDS}
+    for name in found.difference(tenants):
+        with Neighbour(ledger, name) as neighbour:
+            if not neighbour.alive:
+                neighbour.remove()

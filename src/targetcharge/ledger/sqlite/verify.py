@@ -1,7 +1,4 @@
-"""Verification: is this file, from its header to its last entry, what was written?
-
-It needs nothing but the file: every hash is computed again, and the totals are added up again from the entries.
-"""
+"""Verification from outside: what a ledger file says of itself, and whether it is what was written."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import Sums, entry_of, link
 from targetcharge.ledger.sqlite.restored import distrust
-from targetcharge.ledger.sqlite.store import Held, State, Store, inode
+from targetcharge.ledger.sqlite.state import Held, State
+from targetcharge.ledger.sqlite.store import Store, inode
+from targetcharge.ledger.sqlite.totals import check_totals, verify_entries
 from targetcharge.ledger.sqlite.witness import Recalled
 from targetcharge.ledger.terms import Terms
 
@@ -68,10 +66,13 @@ def inspect(path: Path, last: int = 0) -> Inspection:
     """Read a ledger without changing it.
 
     Raises:
-        LedgerError: if there is none, or it cannot be read.
+        LedgerError: if there is none, it cannot be read, or its totals are not those that its witnesses saw.
     """
     with _reading(path) as (store, recalled):
         state = store.state()
+        restored = distrust(store, recalled, inode(path))
+        if not restored:
+            check_totals(path, store, recalled)
         held = store.tenants().values()
         zero = (0,) * len(state.sums.spent)
         return Inspection(
@@ -82,7 +83,7 @@ def inspect(path: Path, last: int = 0) -> Inspection:
                 sum(each.count for each in held),
             ),
             pending=len(store.pending()),
-            restored=distrust(store, recalled, inode(path)),
+            restored=restored,
             last=tuple(store.last_entries(last)),
         )
 
@@ -94,7 +95,7 @@ def verify(path: Path) -> int:
         LedgerError: naming the first entry that is not what was written.
     """
     with _reading(path) as (store, recalled):
-        count = _verify(path, store)
+        count = verify_entries(path, store)
         restored = distrust(store, recalled, inode(path))
     if restored:
         msg = f"{path}: {restored}"
@@ -102,34 +103,12 @@ def verify(path: Path) -> int:
     return count
 
 
-def _verify(path: Path, store: Store) -> int:
-    state = store.state()
-    number, head = 0, link(b"", state.header)
-    sums = Sums.zero(len(Terms.of(state.fields).capacities))
-    for stored, seq, body, digest in store.rows():
-        number += 1
-        if stored != number:
-            raise _tampered(path, f"entry {number} is missing")
-        head = link(head, body) if _is_text(body) else b""
-        if digest != head:
-            raise _tampered(path, f"entry {number} is not what was written, or one before it was changed")
-        entry = entry_of(body)
-        if seq != getattr(entry, "seq", None):
-            raise _tampered(path, f"entry {number} does not have the seq of its answer")
-        sums = sums.plus(entry)
-    if (number, head) != (state.number, state.head):
-        raise _tampered(path, f"its state names entry {state.number} as the last, and the entries end at {number}")
-    if sums != state.sums:
-        raise _tampered(path, "its totals are not the sum of its entries")
-    return number
-
-
 @contextmanager
 def _reading(path: Path) -> Iterator[tuple[Store, Recalled]]:
     """Read a ledger as it stands now, also while others write. The witnesses first: they must not be ahead."""
     try:
         with closing(_open(path)) as store:
-            recalled = Recalled.of(path.resolve(), store.state().fields["ledger"])
+            recalled = Recalled.of(path.resolve(), store.state().ledger)
             with store.reading():
                 yield store, recalled
     except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -147,11 +126,3 @@ def _open(path: Path) -> Store:
         msg = f"{path} is empty: no session was opened on it"
         raise LedgerError(msg)
     return store
-
-
-def _is_text(body: object) -> bool:
-    return isinstance(body, str) and body.isascii()
-
-
-def _tampered(path: Path, what: str) -> LedgerError:
-    return LedgerError(f"the ledger {path} was damaged or changed: {what}")

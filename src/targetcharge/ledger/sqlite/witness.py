@@ -5,23 +5,30 @@ besides the number and hash of the last entry, which file (inode) they were writ
 state folder, where a restore of the ledger's folder does not reach. They are written after every commit and so may
 lag by a crash, never lead.
 
+They also keep a digest of the header and the totals: so nobody has to add up all entries to find out that the
+totals are still their sum. What open sessions hold back is not in it, since it changes without an entry: whoever
+deletes a session's row from the file after a crash frees what that session had held back, and nothing here can
+tell.
+
 They cannot see a restore of the whole disk: nothing on the disk can.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.ledger.sqlite.files import in_locked_file, in_locked_folder, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from targetcharge.ledger.sqlite.state import State
 
-_SIZE = 256
+_SIZE: Final = 512
+"""In bytes: one sector, so that it is written whole."""
 
 
 @final
@@ -34,12 +41,39 @@ class Testimony:
         inode: of the ledger's file.
         number: of the last entry it saw.
         head: that entry's hash, in hexadecimal.
+        totals: the digest of the header and the totals with that entry; empty if an earlier version wrote it.
     """
 
     ledger: str
     inode: int
     number: int
     head: str
+    totals: str = ""
+
+    @classmethod
+    def of(cls, state: State, inode: int) -> Testimony:
+        """Return what is to be remembered of a ledger in this file."""
+        return cls(state.ledger, inode, state.number, state.head.hex(), state.digest())
+
+    @classmethod
+    def parsed(cls, content: bytes) -> Testimony | None:
+        """Return what a file holds; None if it cannot be understood."""
+        try:
+            found = cls(**json.loads(content.decode("ascii")))
+        except (ValueError, TypeError):
+            return None
+        texts, numbers = (found.ledger, found.head, found.totals), (found.inode, found.number)
+        understood = all(isinstance(text, str) for text in texts) and all(type(each) is int for each in numbers)
+        return found if understood else None
+
+    def content(self) -> bytes:
+        """Return what a file is to hold."""
+        return json.dumps(asdict(self)).encode("ascii").ljust(_SIZE)
+
+    def knows_more(self, other: Testimony) -> bool:
+        """Return whether it is about the same file as another one, and not older."""
+        same_file = (self.ledger, self.inode) == (other.ledger, other.inode)
+        return same_file and (self.number, bool(self.totals)) >= (other.number, bool(other.totals))
 
 
 @final
@@ -64,13 +98,16 @@ class Witness:
     def read(self) -> Testimony | None:
         """Return what it remembers; None if there is no witness or it cannot be understood."""
         try:
-            return Testimony(**json.loads(self.path.read_text("ascii")))
-        except (OSError, ValueError, TypeError):
+            return in_locked_file(self.path, lambda _: Testimony.parsed(self.path.read_bytes()), shared=True)
+        except OSError:
             return None
 
-    def exists(self) -> bool:
-        """Return whether there is one."""
-        return self.path.exists()
+    def is_empty(self) -> bool:
+        """Return whether there is no witness, or one that remembers nothing: not even a ledger without entries."""
+        try:
+            return not self.path.stat().st_size
+        except FileNotFoundError:
+            return True
 
     def forget(self) -> None:
         """Start anew."""
@@ -78,26 +115,19 @@ class Witness:
 
     def remember(self, testimony: Testimony) -> None:
         """Write, unless it knows more already (another process was quicker)."""
-        with self._locked() as file:
+        while True:
             try:
-                known = Testimony(**json.loads(os.pread(file, _SIZE, 0)))
-            except (ValueError, TypeError):
-                known = None
-            if known is None or not _knows_more(known, testimony):
-                os.pwrite(file, json.dumps(asdict(testimony)).encode("ascii").ljust(_SIZE), 0)
-            if known is None:
-                os.fsync(file)
-                sync_folder(self.path)
+                return in_locked_file(self.path, partial(_update, testimony))
+            except FileNotFoundError:
+                in_locked_folder(self.path.parent, partial(self._make, testimony))
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
-            os.close(file)
+    def _make(self, testimony: Testimony) -> None:
+        if not self.path.exists():
+            self.replace(testimony)
+
+    def replace(self, testimony: Testimony) -> None:
+        """Write the file as a whole or not at all, whatever there was. In a locked folder only."""
+        write_whole(self.path, testimony.content())
 
 
 @final
@@ -118,16 +148,14 @@ class Recalled:
         """Ask the witnesses of the ledger with this path and id."""
         return cls(Witness.beside(path).read(), Witness.at_home(ledger).read())
 
+    def about(self, ledger: str) -> tuple[Testimony, ...]:
+        """Return what is remembered of the ledger with this id."""
+        return tuple(each for each in (self.beside, self.home) if each is not None and each.ledger == ledger)
 
-def _knows_more(known: Testimony, testimony: Testimony) -> bool:
-    same_file = (known.ledger, known.inode) == (testimony.ledger, testimony.inode)
-    return same_file and known.number >= testimony.number
 
-
-def sync_folder(path: Path) -> None:
-    """Make the name of a new file as durable as its contents."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _update(testimony: Testimony, handle: int) -> None:
+    known = Testimony.parsed(os.pread(handle, _SIZE, 0))
+    if known is None or not known.knows_more(testimony):
+        os.pwrite(handle, testimony.content(), 0)
+    if known is None:
+        os.fsync(handle)
