@@ -342,3 +342,40 @@ def test_a_table_that_does_not_open_leaves_no_one_in_the_ledger(tmp_path):
             opened(path)
     with opened(path, new_data=True) as t:
         assert t.meter.hits == 0
+
+
+# A file and the folder that it is in
+
+
+def _patients(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("patient,age\n" + "".join(f"{number},40\n" for number in range(500)))
+    return path
+
+
+def test_a_file_in_a_folder_that_has_a_ledger_gets_no_second_one(tmp_path):
+    file = _patients(tmp_path / "visits" / "year=2024" / "a.csv")
+    with tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6)):
+        pass
+    for path in (file, file.parent):
+        with pytest.raises(
+            tc.InvalidParameter, match=r"ledger is None; it must be given: .* is part of .*second budget"
+        ):
+            tc.open(path, "patient", tc.Budget(3.0, 1e-6))
+    assert sorted(path.name for path in tmp_path.rglob("*.ledger.db")) == ["visits.ledger.db"]
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), ledger=tmp_path / "own.db"):
+        pass
+
+
+def test_a_folder_with_a_file_that_has_a_ledger_gets_no_second_one(tmp_path):
+    file = _patients(tmp_path / "visits" / "a.csv")
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6)):
+        pass
+    with pytest.raises(
+        tc.InvalidParameter, match=r"a\.csv is part of .*visits, and .*a\.csv\.ledger\.db keeps the budget"
+    ):
+        tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6))
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6)):
+        pass
+    with tc.open(_patients(tmp_path / "other.csv"), "patient", tc.Budget(3.0, 1e-6)):
+        pass

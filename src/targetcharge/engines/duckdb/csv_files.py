@@ -105,7 +105,7 @@ def _columns(
     for name in header.names:
         # nullif() keeps the cast out of the reader, which would drop a row for a value that is none of its type.
         written, kind = f"nullif({identifier(name)}, '')", declared.get(name, "text")
-        parts[name] = declared_as(written, kind)
+        parts[name] = declared_as(written, Kind.TEXT, kind)
         if unit is not None and name.lower() == str(unit).lower():
             own_column = OwnColumn(unused(header.names), rule_of(kind))
             parts[own_column.name] = read_as(written, Kind.TEXT, kind)

@@ -104,7 +104,7 @@ def describe(
             identity = _identity(column, kind, value, declared.get(name))
         if name in declared and column.kind is not DECLARED[declared[name]][1]:
             _, public, exact = DECLARED[declared[name]]
-            column, value = Column(name, public, exact), declared_as(value, declared[name])
+            value, column = declared_as(value, column.kind, declared[name]), Column(name, public, exact)
         schema[name], expressions[name] = column, value
     unknown = [name for name in declared if name not in schema]
     if unknown:

@@ -137,7 +137,7 @@ def copy_frame(
                 parts |= {} if name in hidden else {name: identifier(name)}
                 continue
             column, value = typed(name, str(kind), spanned=False) or bytes_as_text(name, str(kind))
-            parts[name] = declared_as(value, declared)
+            parts[name] = declared_as(value, column.kind, declared)
             if name.lower() == str(options.unit).lower():
                 own_column = OwnColumn(unused(names), rule_of(declared))
                 parts[own_column.name] = read_as(value, column.kind, declared)

@@ -131,9 +131,11 @@ def date_from(raw: str) -> str:
     return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN DATE '1970-01-01' + CAST({raw} AS INTEGER) END)"
 
 
-def declared_as(value: str, kind: str) -> str:
-    """Return a value as what the owner declares its column to be; one that is none is missing."""
-    duck = DECLARED[kind][0]
+def declared_as(value: str, kind: Kind, declared: str) -> str:
+    """Return a value of a kind as what the owner declares its column to be; one that is none is missing."""
+    duck = DECLARED[declared][0]
+    if declared == "time" and kind is Kind.TEXT:  # by instant, if a zone is written; else in UTC
+        return time_from(f"epoch_us(TRY_CAST({value} AS TIMESTAMPTZ))", "us")
     cast = f"TRY_CAST({value} AS {duck})"
     if duck == "DOUBLE":
         return f"nullif({cast}, CAST('nan' AS DOUBLE))"

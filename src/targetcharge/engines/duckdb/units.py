@@ -93,7 +93,7 @@ def read_as(value: str, kind: Kind, declared: str) -> str:
     """
     if declared == "text" and kind is Kind.TEXT:
         return value
-    read = declared_as(value, declared)
+    read = declared_as(value, kind, declared)
     if declared == "number":
         read = f"{read} + CAST('0.0' AS DOUBLE)"  # -0.0 is 0.0
     return f"coalesce({_text(read, DECLARED[declared][1])}, {_text(value, kind)})"
