@@ -107,7 +107,7 @@ def _fails(t):
     ledger = t._session._ledger
 
     def fails(_settlement):
-        with ledger._fatal():
+        with ledger._commits.fatal():
             raise OSError
 
     return fails
