@@ -18,6 +18,11 @@ def instant(time):
     return f"@{(passed.days * 86400 + passed.seconds) * 10**6 + passed.microseconds}"
 
 
+def in_order(text):
+    """Return what canonical texts are in the order of: the shorter ones first."""
+    return None if text is None else (len(text.encode()), text)
+
+
 def by_value(value):
     """Return the text that tells a value apart, None if it is missing. Of ASCII text, numbers and times only."""
     if value is None or value != value:

@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from engines.identities import by_value
+from engines.identities import by_value, in_order
 from engines.one_source import Source
 from engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, ENUM, FLOAT, TEXT, TIME, WHOLE, ZONED, to_arrow
 from targetcharge.queries.columns import Kind
@@ -49,6 +49,9 @@ class Pandas(Source):
             return None if value is None else str(value).lower()
         return by_value(value)
 
+    def rank(self, kind, value, cells):
+        return in_order(self.unit(kind, value, cells))
+
 
 class PandasNullable(Pandas):
     """Types of pandas itself, and dates as objects that nobody declared: text."""
@@ -79,6 +82,9 @@ class PandasNullable(Pandas):
         """Columns of its own text type hold text as it is."""
         return value if kind is TEXT else by_value(value)
 
+    def rank(self, kind, value, cells):
+        return value if kind is TEXT else in_order(self.unit(kind, value, cells))
+
 
 class PandasArrow(Pandas):
     """Arrow's types inside pandas."""
@@ -90,3 +96,6 @@ class PandasArrow(Pandas):
 
     def unit(self, kind, value, cells):
         return value if kind is TEXT else by_value(value)
+
+    def rank(self, kind, value, cells):
+        return value if kind is TEXT else in_order(self.unit(kind, value, cells))

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engines.identities import instant
+from engines.identities import in_order, instant
 from engines.one_source import Source
 from engines.pandas_sources import Pandas, PandasArrow, PandasNullable
 from engines.rows import (
@@ -163,6 +163,10 @@ class Csv(Source):
         if kind.kind in (Kind.DATE, Kind.TIME):
             return instant(value)
         return str(value if kind in WHOLE else float(value) + 0.0)
+
+    def rank(self, kind, value, cells):
+        unit = self.unit(kind, value, cells)
+        return unit if kind.kind is Kind.TEXT else in_order(unit)
 
 
 def _ended(text):

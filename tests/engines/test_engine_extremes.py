@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from engines.asking import measures, measures_by_key, told
 from engines.counting import having, known
-from engines.identities import by_value
+from engines.identities import by_value, in_order
 from engines.naive import NaiveEngine
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.columns import Column, Exact, Kind
@@ -104,7 +104,7 @@ def agrees(source, rows, unit, data, schema):
         row["whose"], row["rank"] = (row["unit"], row["rank"]) if unit == "v" else (row.get(unit), row.get(unit))
     rank = (lambda row: row["rank"]) if unit == "v" or not isinstance(source, pd.DataFrame) else None
     if rank is None:
-        rank = lambda row: str(row["whose"])  # noqa: E731 - units of pandas are in the order of their texts
+        rank = lambda row: row["whose"]  # noqa: E731 - whole numbers
     naive = NaiveEngine(rows, schema, None if unit is None else "whose", rank)
     questions = data.draw(measures(naive))
     keyed = data.draw(measures_by_key(naive))
@@ -151,7 +151,7 @@ def by_value_rank(value, unit):
     if value is None:
         return None
     left = unit % 1000 if isinstance(unit, int) else 0
-    return by_value(value) + (f".{left}" if left else "")
+    return in_order(by_value(value) + (f".{left}" if left else ""))
 
 
 UNITS = st.sampled_from([None, "u", "v"])

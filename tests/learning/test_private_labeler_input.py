@@ -60,7 +60,6 @@ GOOD = {"X": FEATURES, "y": LABELS, "X_public": REQUESTS, "units": None}
         ("units", np.arange(399), "one value for each record"),
         ("units", "abc", "one value for each record"),
         ("units", 7, "one value for each record"),
-        ("teachers", [None] * 400, "number of units"),
     ],
 )
 @pytest.mark.usefixtures("untrained")
@@ -68,6 +67,12 @@ def test_bad_data_is_refused_before_any_training(name, given, said):
     with pytest.raises(InvalidParameter, match=said) as caught:
         make().fit(**(GOOD | {name: given}))
     assert caught.value.name == name
+
+
+@pytest.mark.usefixtures("untrained")
+def test_records_without_units_are_too_few_for_teachers():
+    with pytest.raises(InvalidParameter, match="at most the number of units"):
+        make().fit(**GOOD | {"units": [None] * 400})
 
 
 @pytest.mark.parametrize(

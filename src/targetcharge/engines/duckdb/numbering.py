@@ -1,6 +1,7 @@
 """Numbering: every unit's id, a function of the data alone. As secret as the data.
 
-Ids are 0, 1, …: of the units of a column in the order of the first snapshot that has them, then of their values;
+Ids are 0, 1, …: of the units of a column in the order of the first snapshot that has them, then of their values
+(of canonical texts, the shorter ones first);
 of rows in the order of snapshots, files and rows. So what is appended changes none, and every process that opens
 the same data gives the same.
 """
@@ -142,7 +143,9 @@ class UnitNumbers:
         self.table: str = f"units_{len(snapshots)}"
         seen = self._seen()
         loaded.link.rows(f"CREATE OR REPLACE TEMP TABLE {self.table}_seen AS {seen}")
-        ordered = f"SELECT u, row_number() OVER (ORDER BY s, u) - 1 AS id FROM {self.table}_seen"
+        written = loaded.shape.unit is not None and loaded.shape.unit.rule and loaded.shape.unit.kind == "VARCHAR"
+        order = "s, strlen(u), u" if written else "s, u"  # numbers that are written as text are in their order
+        ordered = f"SELECT u, row_number() OVER (ORDER BY {order}) - 1 AS id FROM {self.table}_seen"
         loaded.link.rows(f"CREATE OR REPLACE TEMP TABLE {self.table} AS {ordered}")
         new = dict(loaded.link.rows(f"SELECT s, count(*) FROM {self.table}_seen GROUP BY s"))
         loaded.link.rows(f"DROP TABLE {self.table}_seen")

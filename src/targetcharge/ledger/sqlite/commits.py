@@ -86,7 +86,7 @@ class Draft:
 
 @final
 @dataclass(frozen=True)
-class _Intent:
+class Intent:
     """What a transaction is about to do.
 
     Attributes:
@@ -108,6 +108,7 @@ class Commits:
 
     Attributes:
         standing: what the session remembers; right once `settle_doubt` was called.
+        intent: what the last transaction was about to do, until it is known whether it did.
         tenancy: the session's lock files, while it has a row in the database.
         alone: the lock by which a call of this session was last alone with the ledger.
         broken: whether it has ended after an error.
@@ -118,7 +119,7 @@ class Commits:
         self._store = store
         self._place = place
         self._nothing = nothing
-        self._intent: _Intent | None = None
+        self.intent: Intent | None = None
         self._replied = self._busy = False
         self.standing = Standing([], None, nothing, Block())
         self.tenancy: Tenancy | None = None
@@ -151,7 +152,7 @@ class Commits:
             self._store.save(draft.state)
             reserved = None if ends_call else before.reserved
             standing = Standing([], reserved, draft.held, draft.block)
-            self._intent = _Intent(draft.state, draft.state.number > draft.start, standing, testify)
+            self.intent = Intent(draft.state, draft.state.number > draft.start, standing, testify)
 
         self._replied = False
         try:
@@ -179,32 +180,27 @@ class Commits:
         seqs that it may have taken are not used. Nothing is done for a signal's handler that looks at the ledger
         in the middle of a transaction, or of this.
         """
-        if self._busy:
+        if self._busy or not (self.intent or self._store.in_transaction):
             return
         try:
             self._busy = True
             self._store.roll_back()
-            if self._intent is not None:
-                self._settle(self._intent)
+            if self.intent is not None:
+                self._settle(self.intent)
         finally:
             self._busy = False
 
-    def _settle(self, intent: _Intent) -> None:
+    def _settle(self, intent: Intent) -> None:
         if self._replied or self._is_written(intent):
             self.standing = intent.standing
             if intent.testify:
                 self._place.testify(intent.state)
         else:
             self.standing.held = self._store.held_by(self.tenant) or self._nothing
-        self._intent = None
+        self.intent = None
 
-    def _is_written(self, intent: _Intent) -> bool:
+    def _is_written(self, intent: Intent) -> bool:
         return intent.traced and self._store.hash_at(intent.state.number) == intent.state.head
-
-    @property
-    def doubtful(self) -> bool:
-        """Return whether `settle_doubt` has anything to find out."""
-        return self._intent is not None
 
     def _check_row(self) -> None:
         """Refuse to write if the others took this session for dead and spent what it held back."""

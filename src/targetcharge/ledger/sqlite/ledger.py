@@ -236,12 +236,12 @@ class SqliteLedger(Ledger):
 
     def rest(self) -> None:
         """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
-        if self._commits.doubtful:
+        commits = self._commits
+        if commits.intent is not None:
             with self._lock, suppress(sqlite3.Error, OSError, TargetChargeError):
-                self._commits.settle_doubt()
-        tenancy = self._commits.tenancy
-        if tenancy is not None and self._commits.standing.reserved is None and not self._commits.doubtful:
-            tenancy.stop()
+                commits.settle_doubt()
+        if commits.tenancy is not None and commits.standing.reserved is None and commits.intent is None:
+            commits.tenancy.stop()
 
     def _settle_now(self, settlement: Settlement) -> None:
         most = self._commits.standing.reserved

@@ -40,6 +40,8 @@ class Place:
         """Remember which file there is at a path."""
         self.path = path
         self.inode = inode(path)
+        self._beside = Witness.beside(path)
+        self._home: Witness | None = None
         self._log = path.with_name(path.name + "-wal")
         self._log_inode = 0
 
@@ -62,10 +64,10 @@ class Place:
             anew: whether what they knew was about another file.
         """
         testimony = Testimony.of(state, self.inode)
-        beside, home = Witness.beside(self.path), Witness.at_home(testimony.ledger)
+        home = self._home = self._home or Witness.at_home(testimony.ledger)
         if anew:
-            beside.forget()
-        beside.remember(testimony)
+            self._beside.forget()
+        self._beside.remember(testimony)
         with suppress(OSError):  # as good as it gets: not every user has a home that can be written to
             if opening or anew:
                 home.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _SIZE: Final = 512
 """In bytes: one sector, so that it is written whole."""
+
+_TYPES: Final = (str, int, int, str, str)
+"""Of what a witness remembers, in order."""
 
 
 @final
@@ -62,13 +65,11 @@ class Testimony:
             found = cls(**json.loads(content.decode("ascii")))
         except (ValueError, TypeError):
             return None
-        texts, numbers = (found.ledger, found.head, found.totals), (found.inode, found.number)
-        understood = all(isinstance(text, str) for text in texts) and all(type(each) is int for each in numbers)
-        return found if understood else None
+        return found if tuple(map(type, vars(found).values())) == _TYPES else None
 
     def content(self) -> bytes:
         """Return what a file is to hold."""
-        return json.dumps(asdict(self)).encode("ascii").ljust(_SIZE)
+        return json.dumps(vars(self)).encode("ascii").ljust(_SIZE)
 
     def knows_more(self, other: Testimony) -> bool:
         """Return whether it is about the same file as another one, and not older."""
