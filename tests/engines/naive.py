@@ -248,10 +248,9 @@ def _steps(value, total):
 
 
 def _kept(sketch, rows):
-    """Return the numbers of the distinct values of one unit that are kept: the smallest, by the bytes if equal."""
+    """Return the numbers of the distinct values of one unit that are kept: the smallest."""
     values = {bytes_of(row, sketch.column) for row in rows if value_of(row, sketch.column) is not None}
-    hashed = sorted((_number(sketch.key.encode() + value), value) for value in values)
-    return [number for number, _ in hashed[: sketch.per_unit]]
+    return sorted(_number(sketch.key.encode() + value) for value in values)[: sketch.per_unit]
 
 
 def _number(data):

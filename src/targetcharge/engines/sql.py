@@ -102,8 +102,8 @@ def clamped(contribution: str, total: Total) -> str:
     return f"least(greatest({contribution}, {total.lower}), {total.upper})"
 
 
-def hashed(sketch: Sketch, by: Expressions) -> tuple[str, str]:
-    """Return a value as bytes, and the number that it is hashed to. No value is written as text but a decimal."""
+def hashed(sketch: Sketch, by: Expressions) -> str:
+    """Return the number that a value is hashed to. No value is written as text but a decimal's digits."""
     value, column = by[sketch.column.name], sketch.column
     match column.kind:
         case Kind.TEXT:
@@ -117,7 +117,7 @@ def hashed(sketch: Sketch, by: Expressions) -> tuple[str, str]:
         case Kind.NUMBER:
             data = _number_bytes(value, column.exact)
     digest = f"md5(encode({text_literal(sketch.key)}) || {data})"
-    return data, f"CAST(concat('0x', substr({digest}, 1, {_HASHED_DIGITS})) AS BIGINT)"
+    return f"CAST(concat('0x', substr({digest}, 1, {_HASHED_DIGITS})) AS BIGINT)"
 
 
 def _number_bytes(value: str, exact: Exact | None) -> str:

@@ -73,7 +73,7 @@ class Sketch:
     A value's bucket is the first 60 bits of md5(key + value as bytes), modulo the number of buckets. Bytes are
     those of a text in UTF-8, of a number (a date in days, a time in microseconds, a boolean as 0 or 1) with the
     highest first, and of a decimal number's digits. Of a unit with more values the `per_unit` smallest by that
-    number are kept (by their bytes where two are equal): one unit changes the count by at most `per_unit`.
+    number are kept (by value where two are equal): one unit changes the count by at most `per_unit`.
 
     Attributes:
         column: whose values are counted.

@@ -64,17 +64,21 @@ def added_up(
 
 
 def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
-    data, number = hashed(sketch, relation.by)
-    known = f"{relation.by[sketch.column.name]} IS NOT NULL"
-    rows, unit = relation.rows, relation.unit
+    value, unit = relation.by[sketch.column.name], relation.unit
+    number = hashed(sketch, {sketch.column.name: "v"})
+    known = f"{where} AND {value} IS NOT NULL"
     if unit is None:
-        return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM {rows} WHERE {where} AND {known}"
-    values = (
-        f"SELECT DISTINCT {unit} AS u, {data} AS v, {number} AS h FROM {rows}"
-        f" WHERE {where} AND {known} AND {unit} IS NOT NULL"
-    )
-    placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({values})"
-    return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({placed}) WHERE place <= {sketch.per_unit}"
+        values = f"SELECT DISTINCT {value} AS v FROM {relation.rows} WHERE {known}"
+        return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM ({values})"
+    # Made distinct before they are hashed: there are fewer of them, and numbers are quicker than their bytes.
+    values = f"SELECT DISTINCT {unit} AS u, {value} AS v FROM {relation.rows} WHERE {known} AND {unit} IS NOT NULL"
+    hashes = f"SELECT u, v, {number} AS h FROM ({values})"
+    if sketch.per_unit == 1:  # the same, without sorting
+        kept = f"SELECT min(h) AS h FROM ({hashes}) GROUP BY u"
+    else:
+        placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({hashes})"
+        kept = f"SELECT h FROM ({placed}) WHERE place <= {sketch.per_unit}"
+    return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({kept})"
 
 
 def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool) -> tuple[str, list[object]]:
