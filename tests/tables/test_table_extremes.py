@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 import targetcharge as tc
@@ -131,10 +134,25 @@ def possible(t, question):
     return True
 
 
-@pytest.mark.parametrize("name", ["all.duckdb", "all.parquet"])
-@pytest.mark.parametrize("unit", ["u", "v", tc.ROW], ids=["u", "v", "rows"])
-def test_no_value_makes_a_question_fail(file, name, unit):
-    with tc.open(file / name, unit=unit, budget=tc.Budget(3.0, 1e-6), ledger=":memory:") as t:
+FORMS = {
+    "duckdb": lambda folder: folder / "all.duckdb",
+    "parquet": lambda folder: folder / "all.parquet",
+    "arrow": lambda folder: pq.read_table(folder / "all.parquet"),
+    "polars": lambda folder: pl.from_arrow(pq.read_table(folder / "all.parquet")).with_columns(
+        pl.col(pl.Binary).bin.encode("hex")  # of UUIDs, which it has as bytes
+    ),
+    "pandas": lambda folder: pq.read_table(folder / "all.parquet").to_pandas(types_mapper=pd.ArrowDtype),
+}
+
+
+ASKED = [
+    (form, unit) for form in FORMS for unit in ("u", "v", tc.ROW) if unit == "v" or form in ("duckdb", "parquet")
+]
+
+
+@pytest.mark.parametrize(("form", "unit"), ASKED)
+def test_no_value_makes_a_question_fail(file, form, unit):
+    with tc.open(FORMS[form](file), unit=unit, budget=tc.Budget(3.0, 1e-6), ledger=":memory:") as t:
         questions = [question for question in asked(t._engine.schema["v"]) if possible(t, question)]
         assert len(questions) > 8
         broken = []
