@@ -55,10 +55,28 @@ SAME = {
         *("2024-01-01T12:00:00.000000000", "2024-01-01 07:00:00-0500", "2024-01-01T17:30+05:30"),
     ],
     "a day": [dt.date(2024, 1, 1), "2024-01-01", np.datetime64("2024-01-01"), pd.Timestamp("2024-01-01")],
+    "an hour": [
+        dt.datetime(2024, 1, 1, 5),
+        "2024-01-01T05",
+        " 2024-01-01 05:00",
+        "2024-01-01T05:00+00",
+        "2024-01-01T05Z",
+    ],
+    "a long decimal": [Decimal("123456789.00000000001"), 123456789.0, 123456789, "123456789.00000000001"],
+    "a picosecond": [np.datetime64(10**15, "ps"), np.datetime64(1000, "s")],
     "a nanosecond": [pd.Timestamp(1, unit="ns"), np.datetime64(1, "ns"), "1970-01-01T00:00:00.000000001"],
     "a month": [np.datetime64("2024-02"), dt.date(2024, 2, 1)],
     "text": ["ann", np.str_("ann"), b"ann", "ann\0"],
-    "infinity": [float("inf"), "inf", np.float32("inf"), Decimal("Infinity")],
+    "infinity": [
+        float("inf"),
+        "inf",
+        "Infinity",
+        "+inf",
+        np.float32("inf"),
+        Decimal("Infinity"),
+        10**5000,
+        "1e400",
+    ],
     "an id": [uuid.UUID(int=5), str(uuid.UUID(int=5))],
 }
 
@@ -86,7 +104,6 @@ def test_different_values_have_different_texts():
         -1,
         1.5,
         2**53 - 1,
-        10**5000,
     ]
     texts += [canonical(each) for each in others]
     assert len(set(texts)) == len(texts)

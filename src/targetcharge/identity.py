@@ -22,7 +22,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, SupportsFloat
 from uuid import UUID
 
 import numpy as np
@@ -34,31 +34,26 @@ FIRST_MICROSECOND: Final = -62_135_596_800_000_000
 LAST_MICROSECOND: Final = 253_402_300_799_999_999
 """The last microsecond of year 9999."""
 
-_LONGEST: Final = 4000
-"""Digits of a number that is written in decimal: Python refuses more."""
 EXACT: Final = 2**53
 """Up to here floating-point numbers are exact integers."""
-_DOUBLE_BITS: Final = 1023
-_SHORT: Final = 16
-"""Fewer digits than this make a number that is quickly read."""
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?\s*", re.ASCII)
-_FLAGS: Final = {"true": "1", "false": "0"}
-"""What files and arrays of text make of booleans, which are numbers elsewhere."""
+_WORDS: Final = {
+    "true": "1", "false": "0",  # what files and arrays of text make of booleans, which are numbers elsewhere
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), "inf"),
+    **dict.fromkeys(("-inf", "-infinity"), "-inf"),
+}
 _TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?", re.ASCII
+    r"\s*(\d{4}-\d\d-\d\d)(?:[ T](\d\d(?::\d\d(?::\d\d)?)?)(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?\s*",
+    re.ASCII,
 )
 _PER_MICROSECOND: Final = 1000
 _MOST: Final = 2**63 - 2
 """Beyond it integers of times stand for what is missing, in pandas, or infinite, in DuckDB."""
 _NANOSECONDS: Final = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "D": 24 * 3600 * 10**9,
+    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9,
+    "m": 60 * 10**9, "h": 3600 * 10**9, "D": 24 * 3600 * 10**9,
 }
+_FINER: Final = ("ps", "fs", "as")
 
 
 def canonical(value: object) -> str | None:
@@ -70,9 +65,24 @@ def canonical(value: object) -> str | None:
     try:
         if isinstance(value, str):
             return _of_text(str.__str__(value))
-        return _of_number(value) if isinstance(value, int | float) else _of_other(value)
+        return of_number(value) if isinstance(value, int | float) else _of_other(value)
     except Exception:  # noqa: BLE001 - a class of the caller's own may do anything
         return None
+
+
+def of_number(number: SupportsFloat) -> str | None:
+    """Return the canonical text of a number: in double precision if it is whole, else in single precision.
+
+    So stored, it is the same whatever column it was in.
+    """
+    try:
+        double = float(number)
+    except OverflowError:  # a whole number or a fraction beyond floating point
+        return "inf" if number > 0 else "-inf"  # type: ignore[operator]
+    if not math.isfinite(double):
+        return None if math.isnan(double) else str(double)
+    single = double if double.is_integer() else float(np.float32(double))
+    return str(int(single)) if single.is_integer() else str(single)
 
 
 def of_microseconds(microseconds: int, nanoseconds: int = 0) -> str | None:
@@ -91,14 +101,13 @@ def of_integer(number: int, unit: str) -> str | None:
 
 def _of_text(text: str) -> str:
     text = text.rstrip("\0")  # as NumPy does
-    if len(text) < _SHORT and text.isascii() and text.isdigit():
-        return str(int(text))
+    word = _WORDS.get(text.strip().lower())
+    if word is not None:
+        return word
     if text[:1].isalpha():
-        return _FLAGS.get(text.lower(), _unicode(text))
-    if len(text) <= _LONGEST and _NUMBER.fullmatch(text):
-        plain = text.replace("_", "")
-        number = float(plain) if "e" in plain.lower() else Decimal(plain.strip())
-        return _of_number(number) or _unicode(text)
+        return _unicode(text)
+    if _NUMBER.fullmatch(text):
+        return of_number(float(text.replace("_", ""))) or _unicode(text)
     if time := _TIME.fullmatch(text):
         return _of_written_time(*time.groups()) or _unicode(text)
     return _unicode(text)
@@ -107,33 +116,6 @@ def _of_text(text: str) -> str:
 def _unicode(text: str) -> str:
     """Return a text without halves of characters, which no other program takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _of_number(number: float | Decimal | Fraction) -> str | None:
-    """Return a whole number's digits, and another one's in single precision: it may have been stored so."""
-    if isinstance(number, int):
-        return _of_whole(int(number))
-    if isinstance(number, float):
-        number = float(number)
-        if not math.isfinite(number):
-            return None if math.isnan(number) else str(number)
-    elif isinstance(number, Decimal) and not number.is_finite():
-        return None if number.is_nan() else str(float(number))
-    if isinstance(number, Decimal) and number.adjusted() > _LONGEST:
-        sign, digits, _ = number.as_tuple()
-        return f"{'-' * sign}{''.join(map(str, digits)).rstrip('0')}e{number.adjusted()}"
-    whole = int(number)
-    if number == whole:
-        return _of_whole(whole)
-    single = float(np.float32(float(number)))
-    return str(int(single)) if single.is_integer() else str(single)
-
-
-def _of_whole(whole: int) -> str:
-    """Return a whole number's digits, in double precision: another value may turn a whole column into that."""
-    if -EXACT <= whole <= EXACT:
-        return str(whole)
-    return str(int(float(whole))) if whole.bit_length() <= _DOUBLE_BITS else hex(whole)
 
 
 def _of_other(value: object) -> str | None:
@@ -145,7 +127,7 @@ def _of_other(value: object) -> str | None:
         case np.generic():
             return canonical(float(value) if isinstance(value, np.floating) else value.item())
         case Decimal() | Fraction():
-            return _of_number(value)
+            return of_number(value)
         case bytes():
             return _of_text(value.decode("utf-8", "replace"))
         case UUID():
@@ -170,14 +152,15 @@ def _of_numpy_time(value: np.datetime64) -> str | None:
         return None
     unit, step = np.datetime_data(value.dtype)
     if unit not in _NANOSECONDS:
-        value, unit, step = value.astype("datetime64[D]"), "D", 1
+        unit, step = ("ns" if unit in _FINER else "D"), 1
+        value = value.astype(f"datetime64[{unit}]")
     return of_integer(int(value.astype(np.int64)) * step, unit)
 
 
 def _of_written_time(day: str, clock: str | None, fraction: str | None, zone: str | None) -> str | None:
     nanoseconds = int((fraction or "").ljust(9, "0"))
     try:
-        time = dt.datetime.fromisoformat(f"{day} {clock or '00:00'}{zone or ''}")
+        time = dt.datetime.fromisoformat(f"{day} {clock or '00'}{zone or ''}")
     except ValueError:  # no such day
         return None
     offset = time.utcoffset() or dt.timedelta()

@@ -15,7 +15,7 @@ FIRST = {"id": ["b", "d", "b", None], "x": [1.5, 2.0, None, 4.0]}
 SECOND = {"id": ["a", "b", "e"], "x": [1.5, -0.0, 7.0]}
 THIRD = {"id": ["d", "c", "e"], "x": [1.5, 1.5, 1.5]}
 TYPES = {"id": pa.string(), "x": pa.float64()}
-DECLARED = {"x": "number"}
+DECLARED = {"id": "text", "x": "number"}
 
 
 def arrow(rows):

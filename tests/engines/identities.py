@@ -23,6 +23,12 @@ def in_order(text):
     return None if text is None else (len(text.encode()), text)
 
 
+def read_number(value):
+    """Return the text of a number of a column that is declared to hold some."""
+    text = by_value(value)
+    return repr(float(value)) if abs(value) >= 2**63 and text != "inf" and text != "-inf" else text
+
+
 def by_value(value):
     """Return the text that tells a value apart, None if it is missing. Of ASCII text, numbers and times only."""
     if value is None or value != value:

@@ -79,11 +79,7 @@ class PandasNullable(Pandas):
         return value.isoformat() if kind is DATE else super().value(kind, value)
 
     def unit(self, kind, value, cells):
-        """Columns of its own text type hold text as it is."""
-        return value if kind is TEXT else by_value(value)
-
-    def rank(self, kind, value, cells):
-        return value if kind is TEXT else in_order(self.unit(kind, value, cells))
+        return by_value(value)
 
 
 class PandasArrow(Pandas):
@@ -95,7 +91,4 @@ class PandasArrow(Pandas):
         return to_arrow(table).to_pandas(types_mapper=pd.ArrowDtype), {}
 
     def unit(self, kind, value, cells):
-        return value if kind is TEXT else by_value(value)
-
-    def rank(self, kind, value, cells):
-        return value if kind is TEXT else in_order(self.unit(kind, value, cells))
+        return by_value(value)

@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engines.identities import in_order, instant
+from engines.identities import in_order, instant, read_number
+from engines.naive import is_missing
 from engines.one_source import Source
 from engines.pandas_sources import Pandas, PandasArrow, PandasNullable
 from engines.rows import (
@@ -162,7 +163,7 @@ class Csv(Source):
             return str(value).lower()
         if kind.kind in (Kind.DATE, Kind.TIME):
             return instant(value)
-        return str(value if kind in WHOLE else float(value) + 0.0)
+        return str(value) if is_missing(value) else read_number(value)
 
     def rank(self, kind, value, cells):
         unit = self.unit(kind, value, cells)

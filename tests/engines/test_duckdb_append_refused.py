@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from engines.growing import (
-    DECLARED,
     FIRST,
     FORMS,
     SECOND,
@@ -62,7 +61,9 @@ def test_other_columns_are_refused_and_nothing_has_changed(first, later, name, t
         pa.table(rows), tmp_path / "o"
     )
     source = FORMS[first](FIRST, tmp_path / "first")
-    with closing(open_duckdb(source, "id", types=DECLARED if first in ("csv", "pandas") else None)) as engine:
+    with closing(
+        open_duckdb(source, "id", types={"x": "number"} if first in ("csv", "pandas") else None)
+    ) as engine:
         engine.append(FORMS[first](SECOND, tmp_path / "second"))
         before = state(engine)
         with pytest.raises(ValueError, match=r"^source is ") as caught:
@@ -78,19 +79,31 @@ def test_other_columns_are_refused_and_nothing_has_changed(first, later, name, t
 UNITS = {
     "objects": pd.Series(["a", "b"], dtype="object"),
     "categories": pd.Series(["a", "b"], dtype="category"),
+    "texts": pd.Series(["a", "b"], dtype="str"),
 }
 
 
+@pytest.mark.parametrize("declared", [None, "text"])
 @pytest.mark.parametrize("name", UNITS)
-def test_pandas_units_that_are_written_otherwise_are_refused(name, tmp_path):
+def test_pandas_units_are_the_same_in_columns_of_another_type(name, declared):
+    types = {} if declared is None else {"id": declared}
+    for other in UNITS.values():
+        with closing(open_duckdb(pd.DataFrame({"id": UNITS[name]}), "id", types=types)) as engine:
+            engine.append(pd.DataFrame({"id": other}))
+            assert engine.units() == 2
+
+
+def test_units_that_are_told_apart_otherwise_are_refused_unless_they_are_declared():
     """They look alike, and one and the same unit would have two budgets."""
-    with closing(opened("pandas", tmp_path)) as engine:
-        before = state(engine)
-        with pytest.raises(
-            ValueError, match=r"units must be told apart by VARCHAR \(equal values\), and are by VARCHAR \(however"
-        ):
-            engine.append(pd.DataFrame({"id": UNITS[name], "x": [1.0, 2.0]}))
-        assert state(engine) == before
+    frame, table = pd.DataFrame({"id": ["a", "01"]}), pa.table({"id": ["a", "1"]})
+    for first, second in ((frame, table), (table, frame)):
+        with closing(open_duckdb(first, "id")) as engine:
+            with pytest.raises(ValueError, match=r"told apart by .* a column that is declared with types"):
+                engine.append(second)
+            assert engine.units() == 2
+        with closing(open_duckdb(first, "id", types={"id": "text"})) as engine:
+            engine.append(second)
+            assert engine.units() == 3
 
 
 def test_whole_numbers_are_the_same_units_whether_or_not_one_is_missing():

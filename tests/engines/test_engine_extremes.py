@@ -10,6 +10,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -244,3 +245,82 @@ def test_halves_of_characters_in_pandas_make_no_question_fail():
     with closing(open_duckdb(pd.DataFrame({"id": ids, "x": ids}), "id")) as engine:
         assert engine.units() == engine.measure([Count(None)])[0] == 4
         assert known(engine, "x") == [1]
+
+
+# What a reader refuses
+
+
+def test_a_text_that_is_no_json_in_a_column_of_json_is_text(tmp_path):
+    texts = ["{}"] * 4 + ["", "{", '"\\ud800"']
+    table = pa.table({"id": range(7), "j": pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(texts))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", table):
+        for unit in (None, "id", "j"):
+            with closing(open_duckdb(source, unit)) as engine:
+                assert having(engine, "j", "{}", "", "{") == [1 if unit == "j" else 4, 1, 1]
+                assert engine.units() == (4 if unit == "j" else 7)
+
+
+def test_a_decimal_with_more_digits_than_it_declares_is_missing(tmp_path):
+    raw = b"".join((number % 2**128).to_bytes(16, "little") for number in (-(2**127), 100, 2**127 - 1, 10**38))
+    prices = pa.Array.from_buffers(pa.decimal128(38, 2), 4, [None, pa.py_buffer(raw)])
+    pq.write_table(pa.table({"id": range(4), "price": prices}), tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", pa.table({"id": range(4), "price": prices})):
+        for unit in (None, "id", "price"):
+            with closing(open_duckdb(source, unit)) as engine:
+                assert known(engine, "price") == [1]
+                assert engine.measure([Sketch(engine.schema["price"], None, 1, 64, "k")]) == [1]
+                assert engine.units() == (1 if unit == "price" else 4)
+                assert engine.digest_of_units(KEY)
+
+
+@pytest.mark.parametrize("odd", [0, 2**62])
+def test_a_copy_of_a_file_has_the_columns_of_the_file(odd, tmp_path):
+    folder = tmp_path / "site=A" / "visits"
+    (folder / "year=2024").mkdir(parents=True)
+    nested = {
+        "s": pa.array([{"ts": None}] * 2, pa.struct([("ts", pa.timestamp("ms"))])),
+        "m": pa.array([[("a", None)]] * 2, pa.map_(pa.string(), pa.timestamp("ms"))),
+    }
+    times = {"ts": arrow_times([10**15] * 2, "us", None), "when": arrow_times([0, odd], "ms", None)}
+    pq.write_table(
+        pa.table({"id": [1, 2], **times, "value": [1, 2], **nested}), folder / "year=2024" / "f.parquet"
+    )
+    with closing(open_duckdb(folder, None)) as engine:
+        assert list(engine.schema) == ["id", "ts", "when", "value", "site", "year"]
+        assert having(engine, "ts", EPOCH + dt.timedelta(seconds=10**9)) == [2]
+        assert known(engine, "when", "value") == [2 if odd == 0 else 1, 2]
+        assert having(engine, "site", "A") == [2]
+
+
+UNASKED = {
+    "list": pa.array([[2**62]], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ms", "UTC"))),
+    "duration": pa.array([2**62], pa.int64()).cast(pa.duration("s")),
+    "struct": pa.StructArray.from_arrays([arrow_times([2**62], "s", "UTC")], ["t"]),
+}
+
+
+@pytest.mark.parametrize("name", UNASKED)
+def test_a_column_that_cannot_be_asked_about_is_not_read(name):
+    with closing(open_duckdb(pa.table({"id": [1], "v": UNASKED[name]}), "id")) as engine:
+        assert (list(engine.schema), list(engine.other_columns)) == (["id"], ["v"])
+
+
+@pytest.mark.parametrize(("unit", "zone"), [("us", None), ("ms", "UTC"), ("s", "UTC"), ("ns", None)])
+def test_times_in_runs_and_dictionaries_are_times(unit, zone):
+    odd, usual = arrow_times([-(2**63)], unit, zone), arrow_times([0], unit, zone)
+    runs = pa.RunEndEncodedArray.from_arrays([1, 3], pa.concat_arrays([odd, usual]))
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1]), pa.concat_arrays([odd, usual]))
+    with closing(open_duckdb(pa.table({"id": range(3), "r": runs, "d": coded}), "id")) as engine:
+        assert having(engine, "r", EPOCH) == having(engine, "d", EPOCH) == [2]
+        assert known(engine, "r", "d") == [2, 2]
+
+
+def test_a_computed_column_that_fails_for_a_row_is_missing_there(tmp_path):
+    with duckdb.connect(tmp_path / "t.duckdb") as connection:
+        connection.execute("CREATE TABLE t (id INT, s VARCHAR, y INT GENERATED ALWAYS AS (CAST(s AS INT)))")
+        connection.execute("INSERT INTO t VALUES (1, '1'), (2, '2')")
+        connection.execute("UPDATE t SET s = 'x' WHERE id = 2")
+    with closing(open_duckdb(tmp_path / "t.duckdb", "id")) as engine:
+        assert having(engine, "y", 1) == [1]
+        assert known(engine, "y", "s") == [1, 2]

@@ -159,9 +159,8 @@ def class_codes(y: ArrayLike, classes: NDArray[np.generic]) -> Codes:
 
 def unit_values(units: ArrayLike, records: int, teachers: int) -> list[object]:
     """Return the unit of each record, each value as it was given."""
-    values = (
-        units.tolist() if isinstance(units, np.ndarray) else list(units) if isinstance(units, Iterable) else None
-    )
+    listed = getattr(units, "to_pylist", None)  # of Arrow
+    values = listed() if callable(listed) else list(units) if isinstance(units, Iterable) else None
     if not isinstance(values, list) or isinstance(units, str | bytes) or len(values) != records:
         raise InvalidParameter("units", type(units), "one value for each record")
     if count_units(values) < teachers:

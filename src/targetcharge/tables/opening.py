@@ -171,7 +171,7 @@ def new_ledger_place(source: object) -> str | Path:
     place = ledger_place(source)
     if not isinstance(place, Path) or place.exists():
         return place
-    path = place.with_name(place.name.removesuffix(_ENDING))
+    path = place.with_name(place.name.removesuffix(_ENDING)).resolve()
     others = [folder.with_name(folder.name + _ENDING) for folder in path.parents if folder.name]
     others += sorted(path.rglob(f"*{_ENDING}")) if path.is_dir() else []
     for other in others:

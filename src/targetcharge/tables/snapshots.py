@@ -36,11 +36,13 @@ class _Known:
         fingerprint: a keyed hash of its data.
         files: its files in the folder that was opened, if it was one.
         units: a keyed hash of who has which id, up to this snapshot; empty if nobody needs ids.
+        former: whether both were made when units were told apart otherwise, and the data was not seen since.
     """
 
     fingerprint: str
     files: tuple[str, ...] = ()
     units: str = ""
+    former: bool = False
 
 
 @final
@@ -53,28 +55,27 @@ class _Note:
         gone: how many snapshots there were of data that was replaced.
         known: the snapshots of the data that there is.
         columns: what its columns were declared to be, in words.
-        former: whether it was written when units were told apart otherwise.
     """
 
     key: bytes
     gone: int = 0
     known: tuple[_Known, ...] = ()
     columns: str = ""
-    former: bool = False
 
     def text(self) -> str:
         known = [asdict(each) for each in self.known]
-        version = _FORMER if self.former else _VERSION
-        told = {"version": version, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
+        told = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
         return json.dumps({**told, "snapshots": known})
 
     @classmethod
     def of(cls, text: str) -> _Note:
         body = json.loads(text)
-        found = ((each["fingerprint"], tuple(each["files"]), each["units"]) for each in body["snapshots"])
-        known = tuple(_Known(*each) for each in found)
-        former = body["version"] == _FORMER
-        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]), former)
+        old = body["version"] == _FORMER
+        known = tuple(
+            _Known(each["fingerprint"], tuple(each["files"]), each["units"], bool(each.get("former", old)))
+            for each in body["snapshots"]
+        )
+        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]))
 
 
 @final
@@ -154,7 +155,7 @@ class Snapshots:
             )
             raise NotAllowed(msg)
         same = all(self._is(engine, place, each) for place, each in enumerate(known[: engine.snapshot], 1))
-        if same and self._note.former:
+        if same:
             self._make_anew(engine)
         if same and (engine.snapshot <= len(known) or new_data or not known):
             self._add(engine)
@@ -197,12 +198,11 @@ class Snapshots:
                 " what was appended before"
             )
             raise NotAllowed(msg)
-        if self._note.former:
-            self._make_anew(engine)
+        self._make_anew(engine)
         self._add(engine)
 
     def _is(self, engine: Engine, place: int, known: _Known) -> bool:
-        if self._note.former:  # of frames there is nothing left to compare with
+        if known.former:  # of frames there is nothing left to compare with
             return not engine.in_files(place) or self._unchanged(engine, place, known)
         same = self._unchanged(engine, place, known)
         return same and (not self._individual or hmac.compare_digest(self._units(engine, place), known.units))
@@ -211,20 +211,22 @@ class Snapshots:
         return hmac.compare_digest(engine.fingerprint(self._note.key, place), known.fingerprint)
 
     def _make_anew(self, engine: Engine) -> None:
-        """Hash the snapshots again by which units are told apart now, and say so: once for a ledger.
-
-        Those that were appended and are not here yet are hashed when they are.
-        """
-        places = range(1, min(len(self._note.known), engine.snapshot) + 1)
-        made = [
-            replace(known, fingerprint=engine.fingerprint(self._note.key, place), units=self._units(engine, place))
-            for place, known in zip(places, self._note.known, strict=False)
-        ]
-        before, later = self._note.known[: len(made)], self._note.known[len(made) :]
-        self._keep(replace(self._note, known=(*made, *later), former=bool(later)))
-        if tuple(made) != before:
-            frames = not all(map(engine.in_files, places))
-            self._notice = _made_anew(self._ledger, frames=frames)
+        """Hash by the way that units are told apart now what was hashed by another: once for each snapshot."""
+        known = list(self._note.known)
+        former = [place for place, each in enumerate(known[: engine.snapshot], 1) if each.former]
+        for place in former:
+            fingerprint, units = engine.fingerprint(self._note.key, place), self._units(engine, place)
+            known[place - 1] = replace(known[place - 1], fingerprint=fingerprint, units=units, former=False)
+        if former:
+            anew = tuple(known)
+            changed = any(
+                (one.fingerprint, one.units) != (other.fingerprint, other.units)
+                for one, other in zip(anew, self._note.known, strict=True)
+            )
+            self._keep(replace(self._note, known=anew))
+            if changed:
+                frames = not all(map(engine.in_files, former))
+                self._notice = _made_anew(self._ledger, frames=frames)
 
     def _units(self, engine: Engine, place: int) -> str:
         return engine.digest_of_units(self._note.key, place) if self._individual else ""

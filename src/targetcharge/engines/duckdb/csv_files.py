@@ -107,7 +107,7 @@ def _columns(
         written, kind = f"nullif({identifier(name)}, '')", declared.get(name, "text")
         parts[name] = declared_as(written, Kind.TEXT, kind)
         if unit is not None and name.lower() == str(unit).lower():
-            own_column = OwnColumn(unused(header.names), rule_of(kind))
+            own_column = OwnColumn(unused(header.names), rule_of(kind, Kind.TEXT))
             parts[own_column.name] = read_as(written, Kind.TEXT, kind)
     return parts, own_column
 

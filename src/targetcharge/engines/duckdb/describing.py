@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from targetcharge.engines.duckdb.quoting import identifier
-from targetcharge.engines.duckdb.types import DECLARED, SPANNED, declared_as, inside, stored, typed
+from targetcharge.engines.duckdb.types import DECLARED, declared_as, inside, is_spanned, stored, typed
 from targetcharge.engines.duckdb.units import Identity, own, read_as, rule_of
 from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import Column, Kind, column_of
@@ -81,7 +81,7 @@ def describe(
         declared: what columns are declared to be.
         unit: the column that was named as the unit, if one was.
         own_column: the column of our own that tells units apart, if there is one.
-        copied: whether its rows were copied, and its dates and times can all be represented.
+        copied: whether its rows were copied, and all its values can be represented.
 
     Raises:
         InvalidParameter: if a column that was named is not there.
@@ -97,7 +97,7 @@ def describe(
             continue
         found = typed(name, kind, spanned=name in spanned)
         if found is None and name not in declared:
-            other[name] = _without_values(kind)
+            other[name] = without_values(kind)
             continue
         column, value = found or bytes_as_text(name, kind)
         if identity is None and name.lower() == str(unit).lower():
@@ -115,11 +115,11 @@ def describe(
 
 
 def _spanned(connection: duckdb.DuckDBPyConnection, relation: str, kinds: Mapping[str, str]) -> set[str]:
-    """Return the columns with dates or times that cannot be represented: the others can be read as they are.
+    """Return the columns with values that cannot be represented: the others can be read as they are.
 
     That a value is there changes how long a question takes, and nothing that it tells.
     """
-    names = [name for name, kind in kinds.items() if kind in SPANNED]
+    names = [name for name, kind in kinds.items() if is_spanned(kind)]
     if not names:
         return set()
     inside_all = ", ".join(f"bool_and({inside(identifier(name), kinds[name])})" for name in names)
@@ -130,7 +130,7 @@ def _spanned(connection: duckdb.DuckDBPyConnection, relation: str, kinds: Mappin
 def _identity(column: Column, kind: str, value: str, declared: str | None) -> Identity:
     if declared is None:
         return own(column.name, kind, value)
-    return Identity(read_as(value, column.kind, declared), "VARCHAR", rule_of(declared))
+    return Identity(read_as(value, column.kind, declared), "VARCHAR", rule_of(declared, column.kind))
 
 
 def bytes_as_text(name: str, kind: str) -> tuple[Column, str]:
@@ -140,11 +140,11 @@ def bytes_as_text(name: str, kind: str) -> tuple[Column, str]:
         InvalidParameter: if it is of another type, of which not every value can be written.
     """
     if kind != "BLOB":
-        expected = f"left out for column {name!r}: its type, {_without_values(kind)}, cannot be asked about"
+        expected = f"left out for column {name!r}: its type, {without_values(kind)}, cannot be asked about"
         raise InvalidParameter("types", name, expected)
-    return Column(name, Kind.TEXT), f"CAST({identifier(name)} AS VARCHAR)"
+    return Column(name, Kind.TEXT), f"TRY(decode({identifier(name)}))"
 
 
-def _without_values(kind: str) -> str:
+def without_values(kind: str) -> str:
     """Return the name of a type without what it is made of: the names of an enum may be values of the table."""
     return "LIST" if kind.endswith("]") else kind.partition("(")[0]

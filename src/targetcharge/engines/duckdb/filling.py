@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from targetcharge.engines.duckdb.csv_files import copy_csv
-from targetcharge.engines.duckdb.describing import bytes_as_text
+from targetcharge.engines.duckdb.describing import bytes_as_text, without_values
 from targetcharge.engines.duckdb.files import find
 from targetcharge.engines.duckdb.frames import frame_of
 from targetcharge.engines.duckdb.parquet_files import ROW_BITS, view_parquet
 from targetcharge.engines.duckdb.parts import SPAN, First
 from targetcharge.engines.duckdb.quoting import NUMBERED, RELATION, identifier, text, unused
-from targetcharge.engines.duckdb.types import declared_as, typed
+from targetcharge.engines.duckdb.types import declared_as, is_spanned, typed, within
 from targetcharge.engines.duckdb.units import BY_VALUE, OwnColumn, read_as, rule_of
 from targetcharge.errors import EngineError, InvalidParameter
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _KEPT = "kept"
 _ROW = "rowid"
+_HARMLESS = ("BLOB", '"NULL"')
+"""Types that cannot be asked about, and of which every value can be copied."""
 
 
 @final
@@ -132,18 +134,27 @@ def copy_frame(
         parts: dict[str, str] = {}
         own_column = None
         for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall():
-            declared = options.declared.get(name)
-            if declared is None:
-                parts |= {} if name in hidden else {name: identifier(name)}
+            if name in hidden:
                 continue
-            column, value = typed(name, str(kind), spanned=False) or bytes_as_text(name, str(kind))
+            declared, found = options.declared.get(name), typed(name, str(kind))
+            if declared is None:
+                if found is None and kind not in _HARMLESS:  # not copied: a value could make that fail
+                    frame.other[name] = without_values(str(kind))
+                else:
+                    parts[name] = (
+                        within(identifier(name), str(kind)) if is_spanned(str(kind)) else identifier(name)
+                    )
+                continue
+            column, value = found or bytes_as_text(name, str(kind))
             parts[name] = declared_as(value, column.kind, declared)
             if name.lower() == str(options.unit).lower():
-                own_column = OwnColumn(unused(names), rule_of(declared))
+                own_column = OwnColumn(unused(names), rule_of(declared, column.kind))
                 parts[own_column.name] = read_as(value, column.kind, declared)
         if frame.units is not None:
             own_column = OwnColumn(unused(names), BY_VALUE)
             parts[own_column.name] = frame.units.sql
+        if not parts:
+            raise _unreadable(frame)
         columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
         connection.execute(f"CREATE TABLE {table} AS SELECT {columns} FROM {rows}")
     finally:
@@ -159,8 +170,11 @@ def _register(connection: duckdb.DuckDBPyConnection, frame: Frame) -> None:
     kept = [name for name, alone in columns.items() if _registers(connection, alone)]
     frame.other.update({name: "a type that cannot be read" for name in columns if name not in kept})
     if not kept or not _registers(connection, frame.only(kept)):
-        msg = f"this {frame.kind} table has no column of a type that can be read"
-        raise EngineError(msg)
+        raise _unreadable(frame)
+
+
+def _unreadable(frame: Frame) -> EngineError:
+    return EngineError(f"this {frame.kind} table has no column of a type that can be read")
 
 
 def _registers(connection: duckdb.DuckDBPyConnection, readable: object) -> bool:
@@ -175,20 +189,25 @@ def _registers(connection: duckdb.DuckDBPyConnection, readable: object) -> bool:
 def _attach(connection: duckdb.DuckDBPyConnection, files: Files, table: str | None) -> First:
     connection.execute(f"ATTACH {text(str(files.paths[0]))} AS source (READ_ONLY)")
     rows = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY ALL"
+        "SELECT schema_name, table_name, contains(upper(sql), 'GENERATED ALWAYS') FROM duckdb_tables()"
+        " WHERE database_name = 'source' ORDER BY ALL"
     ).fetchall()
-    names = {f"{schema}.{name}" if schema != "main" else name: (schema, name) for schema, name in rows}
+    names = {f"{schema}.{name}" if schema != "main" else name: (schema, name, made) for schema, name, made in rows}
     if table is None and len(names) == 1:
         table = next(iter(names))
     if table not in names:
         expected = f"one of the tables of {files.paths[0]}: {', '.join(names) or 'it has none'}"
         raise InvalidParameter("table", table, expected)
-    schema, name = names[table]
+    schema, name, made = names[table]
     full = f"source.{identifier(schema)}.{identifier(name)}"
     types = {column: kind for column, kind, *_ in connection.execute(f"DESCRIBE {full}").fetchall()}
     # A collation would make = and GROUP BY disagree on what is the same text, and so on what is the same unit.
-    texts = [identifier(column) for column, kind in types.items() if kind == "VARCHAR"]
-    plain = f"* REPLACE ({', '.join(f'{each} COLLATE C AS {each}' for each in texts)})" if texts else "*"
+    texts = {identifier(column): kind == "VARCHAR" for column, kind in types.items()}
+    replaced = {name: f"{name} COLLATE C" for name, is_text in texts.items() if is_text}
+    if made:  # a column that is computed when it is read may fail for a row
+        replaced = {name: f"TRY({replaced.get(name, name)})" for name in texts}
+    listing = ", ".join(f"{value} AS {name}" for name, value in replaced.items())
+    plain = f"* REPLACE ({listing})" if listing else "*"
     connection.execute(f"CREATE VIEW {RELATION} AS SELECT {plain} FROM {full}")
     if any(column.lower() == _ROW for column in types):
         return First((SPAN,), SPAN, None, gaps=True)

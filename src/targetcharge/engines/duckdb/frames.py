@@ -8,14 +8,22 @@ missing, is still one. Times are handed over as integers: DuckDB refuses a whole
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from targetcharge.engines.duckdb.pandas_units import Units, since_1970, units_of
+from targetcharge.engines.duckdb.pandas_columns import (
+    NUMBERS,
+    Units,
+    doubles_of,
+    kind_of,
+    number_written,
+    since_1970,
+    texts_of,
+    units_of,
+    written,
+)
 from targetcharge.engines.duckdb.quoting import identifier
 from targetcharge.engines.duckdb.types import date_from, time_from
 from targetcharge.errors import EngineError, InvalidParameter
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-_NUMBERS: Final = "iuf"
 _OTHER: Final = (
     *("complex", "interval", "period", "timedelta", "duration", "time32", "time64"),
     *("list", "large_list", "fixed_size", "struct", "map", "binary", "large_binary"),
@@ -126,11 +133,11 @@ def _polars(frame: Any) -> Frame:  # noqa: ANN401 - a polars frame
 
 def _arrow(kind: str, table: Any) -> Frame:  # noqa: ANN401 - an Arrow table
     import pyarrow as pa  # noqa: PLC0415 - optional, and here for sure: the table is one of its own
+    import pyarrow.compute  # noqa: PLC0415 - of the same
 
     values: dict[str, str] = {}
     for place, (name, array) in enumerate(zip(table.schema.names, table.columns, strict=True)):
-        if pa.types.is_dictionary(array.type) and not _is_text(pa, array.type.value_type):
-            array = array.cast(array.type.value_type)  # noqa: PLW2901 - the same values
+        array = _plain(pa, array)  # noqa: PLW2901 - the same values
         if pa.types.is_timestamp(array.type) and array.type.unit != "ns":  # of those DuckDB holds all
             values[name], plain = time_from(identifier(name), array.type.unit), array.cast(pa.int64())
         elif pa.types.is_date(array.type):
@@ -141,6 +148,18 @@ def _arrow(kind: str, table: Any) -> Frame:  # noqa: ANN401 - an Arrow table
                 values[name] = f"TRY(decode(encode({identifier(name)})))"
         table = table.set_column(place, name, plain)
     return Frame(kind, table, values)
+
+
+def _plain(pa: Any, array: Any) -> Any:  # noqa: ANN401 - Arrow, and a column of it
+    """Return a column's values themselves, if it has them in a dictionary, in runs, or says that they are JSON."""
+    if pa.types.is_run_end_encoded(array.type):
+        return pa.chunked_array(
+            [pa.compute.run_end_decode(chunk) for chunk in array.chunks], array.type.value_type
+        )
+    if pa.types.is_dictionary(array.type):
+        return array.cast(array.type.value_type)
+    is_json = getattr(array.type, "extension_name", "") == "arrow.json"
+    return array.cast(array.type.storage_type) if is_json else array
 
 
 def _is_text(pa: Any, kind: Any) -> bool:  # noqa: ANN401 - Arrow, and one of its types
@@ -163,23 +182,19 @@ def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) 
     values: dict[str, str] = {}
     other: dict[str, str] = {}
     for name in frame.columns:
-        series, raw = frame[name], identifier(name)
-        kind = getattr(series.dtype, "kind", "O")
-        if kind in _NUMBERS or str(series.dtype).startswith("decimal"):
-            arrays[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
-            values[name] = f"nullif({raw}, CAST('nan' AS DOUBLE))"
-        elif kind == "b" and declared.get(name, "boolean") == "boolean":
-            arrays[name] = series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-            values[name] = _TRUTH.format(raw)
+        series, raw, kind = frame[name], identifier(name), kind_of(frame[name])
+        if kind in NUMBERS and (kind != "b" or name not in declared):
+            arrays[name] = doubles_of(series)
+            values[name] = number_written(raw) if name in declared else _number(raw, kind)
         elif kind == "M":
             arrays[name], values[name] = _times(series, raw)
         elif str(series.dtype).startswith(_OTHER):
             other[name] = str(series.dtype)
+        elif str(series.dtype).startswith("decimal") and name not in declared:
+            arrays[name], values[name] = doubles_of(series), _number(raw, "f")
         else:
-            arrays[name] = _texts(series, _written if name in declared else _text)
+            arrays[name] = written(series) if name in declared else texts_of(series)
             values[name] = f"CAST({raw} AS VARCHAR)"  # without values DuckDB takes it for numbers
-        if kind in _NUMBERS and declared.get(name) == "boolean":
-            values[name] = _TRUTH.format(raw)
     if not arrays:
         raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
     named = [name for name in arrays if name.lower() == str(unit).lower()]
@@ -190,6 +205,11 @@ def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) 
     return Frame("pandas", straight, values, units, other)
 
 
+def _number(raw: str, kind: str) -> str:
+    """Return the SQL of a number, or of a boolean, that is not declared."""
+    return _TRUTH.format(raw) if kind == "b" else f"nullif({raw}, CAST('nan' AS DOUBLE))"
+
+
 def _times(series: pd.Series, raw: str) -> tuple[NDArray[np.int64], str]:
     """Return times or dates as integers, and the SQL that makes times or dates of them again."""
     integers, unit = since_1970(series)
@@ -197,48 +217,3 @@ def _times(series: pd.Series, raw: str) -> tuple[NDArray[np.int64], str]:
         return integers, date_from(raw)
     time = time_from(raw, unit)
     return integers, f"CAST({time} AS DATE)" if str(series.dtype).startswith("date64") else time
-
-
-def _texts(series: pd.Series, text: Callable[[object], str | None]) -> NDArray[np.object_]:
-    """Return texts, and None for whatever is none. The categories of an enum are text."""
-    if str(series.dtype) == "category":
-        texts = np.array([None, *(_text(_name(each)) for each in series.cat.categories)], dtype=object)
-        taken: NDArray[np.object_] = np.take(texts, series.cat.codes.to_numpy() + 1)
-        return taken
-    return np.array([text(each) for each in series], dtype=object)
-
-
-def _name(category: object) -> str | None:
-    try:
-        return str(category)
-    except Exception:  # noqa: BLE001 - a class of the caller's own may do anything
-        return None
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, str):
-        return value if _is_unicode(value) else None
-    return value.isoformat() if type(value) is dt.date else None
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
-def _written(value: object) -> str | None:
-    """Return a value of a declared column as it would be written, to be read as what it is declared to be."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    try:
-        if isinstance(value, dt.datetime):
-            plain = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
-            return plain.isoformat()
-        if isinstance(value, int | float | Decimal | np.number):
-            return str(value) if value == value else None  # NaN is missing
-    except Exception:  # noqa: BLE001 - 5,000 digits, the ends of time, a loud NaN, a class of the caller's own
-        return None
-    return _text(value)

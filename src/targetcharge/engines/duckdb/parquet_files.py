@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import duckdb
 
-from targetcharge.engines.duckdb.parquet_times import copy_as_microseconds, time_of
+from targetcharge.engines.duckdb.parquet_footers import copy_without_doubt, time_of
 from targetcharge.engines.duckdb.quoting import NUMBERED, RELATION, identifier, listed, text, unused
 from targetcharge.errors import EngineError
 
@@ -83,7 +83,8 @@ def view_parquet(connection: duckdb.DuckDBPyConnection, snapshots: Sequence[File
     root, paths = snapshots[0].root, [path for files in snapshots for path in files.paths]
     read = listed(patterns(paths))
     _check_schemas(connection, read)
-    names = _top_level(connection, read)
+    columns = _top_level(connection, read)
+    names = [name for name, _ in columns]
     if len({name.lower() for name in names}) < len(names):
         msg = f"{root} has columns whose names differ in capitals only: rename them"
         raise EngineError(msg)
@@ -95,16 +96,16 @@ def view_parquet(connection: duckdb.DuckDBPyConnection, snapshots: Sequence[File
     taken = {name.lower() for name in names} | keys
     place = None if _ROW in taken else unused(taken, "place")
     rows = ParquetRows(tuple(paths), bool(keys), unused(taken, "file"), place)
-    doubtful = _in_milliseconds(connection, read, names)
-    if doubtful and _fails(connection, f"SELECT {_hashes(doubtful)} FROM {rows.plain()}"):
+    doubtful = {name: doubt for name, doubt in columns if doubt}
+    if doubtful and _fails(connection, f"SELECT {_hashes(list(doubtful))} FROM {rows.plain()}"):
         copies = [
-            folder / f"{place}" / path.relative_to(files.root.parent)
-            for place, files in enumerate(snapshots)
-            for path in files.paths
-        ]
+            folder / "read" / path.relative_to(path.anchor) for path in paths
+        ]  # whose folders are columns too
         for path, copy in zip(paths, copies, strict=True):
-            copy_as_microseconds(path, copy)
-        rows = replace(rows, paths=tuple(copies), mended=tuple(doubtful))
+            copy_without_doubt(path, copy)
+        rows = replace(
+            rows, paths=tuple(copies), mended=tuple(name for name, doubt in doubtful.items() if doubt == "ms")
+        )
     connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {rows.plain()}")
     if place is not None:
         connection.execute(f"CREATE TYPE {_TYPE} AS ENUM ({', '.join(text(str(path)) for path in rows.paths)})")
@@ -138,29 +139,27 @@ def _check_schemas(connection: duckdb.DuckDBPyConnection, paths: str) -> None:
         raise EngineError(msg)
 
 
-def _top_level(connection: duckdb.DuckDBPyConnection, paths: str) -> list[str]:
-    """Return the names of the columns as the first file spells them: its schema is a tree, written top down."""
-    rows = connection.execute(f"SELECT file_name, name, num_children FROM parquet_schema({paths})").fetchall()
+def _top_level(connection: duckdb.DuckDBPyConnection, paths: str) -> list[tuple[str, str]]:
+    """Return the columns as the first file spells them, each with why a value of it may make reading fail.
+
+    That is "ms" where DuckDB multiplies times, "json" where it checks texts, and else nothing. A file's schema is
+    a tree, written top down.
+    """
+    rows = connection.execute(
+        "SELECT file_name, name, num_children, CASE WHEN converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE"
+        " 'TimestampType%MILLIS=MilliSeconds%' THEN 'ms' WHEN converted_type = 'JSON' OR logical_type LIKE"
+        f" 'Json%' THEN 'json' ELSE '' END FROM parquet_schema({paths})"
+    ).fetchall()
     nodes = iter([row[1:] for row in rows if row[0] == rows[0][0]])
-    _, count = next(nodes)
-    names = []
+    _, count, _ = next(nodes)
+    columns = []
     for _ in range(count or 0):
-        name, children = next(nodes)
-        names.append(str(name))
+        name, children, annotation = next(nodes)
+        columns.append((str(name), "" if children else str(annotation)))
         left = children or 0
         while left:
             left += (next(nodes)[1] or 0) - 1
-    return names
-
-
-def _in_milliseconds(connection: duckdb.DuckDBPyConnection, paths: str, names: Sequence[str]) -> list[str]:
-    """Return the columns with times that DuckDB multiplies as it reads them."""
-    rows = connection.execute(
-        f"SELECT DISTINCT name FROM parquet_schema({paths}) WHERE type = 'INT64' AND ("
-        "converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE 'TimestampType%MILLIS=MilliSeconds%')"
-    ).fetchall()
-    found = {name for (name,) in rows}
-    return [name for name in names if name in found]
+    return columns
 
 
 def _hashes(names: Sequence[str]) -> str:
@@ -170,6 +169,6 @@ def _hashes(names: Sequence[str]) -> str:
 def _fails(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     try:
         connection.execute(sql).fetchall()
-    except (duckdb.ConversionException, duckdb.OutOfRangeException):
+    except (duckdb.ConversionException, duckdb.InvalidInputException, duckdb.OutOfRangeException):
         return True
     return False

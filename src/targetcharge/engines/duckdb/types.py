@@ -2,7 +2,8 @@
 
 No value that a column can hold makes that SQL fail, and none of it writes a time as text: DuckDB cannot write all
 the times that files hold. What cannot be represented is missing: times and dates outside the years 1 to 9999
-(infinite ones among them), NaN, and what is not of the type that a column is declared to be.
+(infinite ones among them), decimals with more digits than they declare, NaN, and what is not of the type that a
+column is declared to be.
 
 >>> typed("Age", "TINYINT")
 (Age (number), '"Age"')
@@ -20,6 +21,7 @@ from typing import Final
 from targetcharge.engines.duckdb.quoting import identifier
 from targetcharge.identity import FIRST_MICROSECOND, LAST_MICROSECOND
 from targetcharge.queries.columns import Column, Exact, Kind
+from targetcharge.queries.predicates import decimal_text
 
 _WHOLE: Final = {
     "TINYINT": (-(2**7), 2**7 - 1),
@@ -45,8 +47,7 @@ _SPANS: Final = {
     "DATE": "DATE '0001-01-01' AND DATE '9999-12-31'",
     "TIMESTAMP": "TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'",
 }
-SPANNED: Final = tuple(_SPANS)
-"""Types that hold more than can be represented, and are read as they are where no such value occurs."""
+_WHOLE_MOST: Final = 2.0**63
 _MOST_NANOSECONDS: Final = 2**63 - 2
 _MICROSECONDS: Final = {"s": 1_000_000, "ms": 1000, "us": 1}
 
@@ -69,19 +70,20 @@ def typed(name: str, kind: str, *, spanned: bool = True) -> tuple[Column, str] |
     Args:
         name: of the column.
         kind: its type.
-        spanned: whether its dates or times may be outside the years that can be represented.
+        spanned: whether values of its type may be such that they cannot be represented.
     """
     raw = identifier(name)
     if kind in _WHOLE:
         return Column(name, Kind.NUMBER, Exact(0, *_WHOLE[kind])), raw
     if found := _DECIMAL.fullmatch(kind):
         width, scale = map(int, found.groups())
-        return Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1)), raw
+        column = Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1))
+        return column, within(raw, kind) if spanned else raw
     if kind in FLOATING:
         return Column(name, Kind.NUMBER), number(raw)
     if kind in _TEXT or is_enum(kind):
         return Column(name, Kind.TEXT), raw if kind == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
-    if kind in SPANNED:
+    if kind in _SPANS:
         column = Column(name, Kind.DATE if kind == "DATE" else Kind.TIME)
         return column, within(raw, kind) if spanned else raw
     if time := _time(raw, kind):
@@ -104,13 +106,29 @@ def number(value: str) -> str:
     return f"(CASE WHEN isnan(TRY({value})) THEN NULL ELSE {value} END)"
 
 
+def number_text(double: str) -> str:
+    """Return a double that is not NaN as text: digits if it is whole, so that 1 and 1.0 are the same."""
+    whole = f"abs({double}) < CAST('{_WHOLE_MOST!r}' AS DOUBLE) AND {double} = floor({double})"
+    digits = f"CAST(CAST({double} AS BIGINT) AS VARCHAR)"
+    return f"(CASE WHEN {whole} THEN {digits} ELSE CAST({double} AS VARCHAR) END)"
+
+
 def within(value: str, kind: str) -> str:
-    """Return a date or time that can be represented; any other is missing."""
+    """Return a value of a spanned type that can be represented; any other is missing."""
     return f"(CASE WHEN {inside(value, kind)} THEN {value} END)"
 
 
+def is_spanned(kind: str) -> bool:
+    """Return whether a type holds more than can be represented: it is read as it is where no such value occurs."""
+    return kind in _SPANS or _DECIMAL.fullmatch(kind) is not None
+
+
 def inside(value: str, kind: str) -> str:
-    """Return whether a DATE or TIMESTAMP can be represented."""
+    """Return whether a value of a spanned type can be represented."""
+    if found := _DECIMAL.fullmatch(kind):  # files can hold more digits than they declare, and DuckDB fails on some
+        width, scale = map(int, found.groups())
+        most = decimal_text(10**width - 1, scale)
+        return f"{value} BETWEEN CAST('-{most}' AS {kind}) AND CAST('{most}' AS {kind})"
     return f"{value} BETWEEN {_SPANS[kind]}"
 
 
@@ -139,7 +157,7 @@ def declared_as(value: str, kind: Kind, declared: str) -> str:
     cast = f"TRY_CAST({value} AS {duck})"
     if duck == "DOUBLE":
         return f"nullif({cast}, CAST('nan' AS DOUBLE))"
-    return within(cast, duck) if duck in SPANNED else cast
+    return within(cast, duck) if duck in _SPANS else cast
 
 
 def stored(column: Column) -> str:

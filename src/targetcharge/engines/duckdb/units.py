@@ -16,7 +16,15 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from targetcharge.engines.duckdb.quoting import identifier
-from targetcharge.engines.duckdb.types import DECLARED, FINE, declared_as, is_enum, number
+from targetcharge.engines.duckdb.types import (
+    DECLARED,
+    FINE,
+    FLOATING,
+    declared_as,
+    is_enum,
+    is_spanned,
+    number_text,
+)
 from targetcharge.queries.columns import Kind
 
 EQUAL: Final = ""
@@ -80,28 +88,36 @@ def own(name: str, kind: str, value: str) -> Identity:
         return Identity(f"({value} - DATE '1970-01-01')", "BIGINT")
     if is_enum(kind) or kind == "JSON":  # the same texts may be numbered otherwise in another file
         return Identity(f"CAST({raw} AS VARCHAR)", "VARCHAR")
-    return Identity(number(raw) if kind in ("FLOAT", "DOUBLE") else raw, kind)
+    if kind in FLOATING or is_spanned(kind):
+        return Identity(value, kind)
+    return Identity(raw, kind)
 
 
 def read_as(value: str, kind: Kind, declared: str) -> str:
     """Return the canonical text of a value as what its column is declared to be, and of others as they are.
+
+    Numbers are as exact as floating point: so they are the same however they were stored.
 
     Args:
         value: the SQL of the value.
         kind: that it has.
         declared: what its column is declared to be.
     """
-    if declared == "text" and kind is Kind.TEXT:
-        return value
-    read = declared_as(value, kind, declared)
-    if declared == "number":
-        read = f"{read} + CAST('0.0' AS DOUBLE)"  # -0.0 is 0.0
-    return f"coalesce({_text(read, DECLARED[declared][1])}, {_text(value, kind)})"
+    if declared == "text":
+        return _text(value, kind)
+    if declared in ("integer", "number"):
+        double = f"nullif(TRY_CAST({value} AS DOUBLE), CAST('nan' AS DOUBLE))"
+        read = _number(f"round({double})" if declared == "integer" else double)
+    else:
+        read = _text(declared_as(value, kind, declared), DECLARED[declared][1])
+    return f"coalesce({read}, {_text(value, kind)})"
 
 
-def rule_of(declared: str) -> str:
-    """Return how units are told apart by a column that is declared to be something."""
-    return EQUAL if declared == "text" else f"read as {declared}; what is none, as it is written"
+def rule_of(declared: str, kind: Kind) -> str:
+    """Return how units are told apart by a column of a kind that is declared to be something."""
+    if declared == "text":
+        return EQUAL if kind is Kind.TEXT else f"as the text of a {kind}"
+    return f"read as {declared}; what is none, as it is written"
 
 
 def _text(value: str, kind: Kind) -> str:
@@ -113,5 +129,14 @@ def _text(value: str, kind: Kind) -> str:
             return f"('@' || epoch_us({value}))"
         case Kind.DATE:
             return f"('@' || ({value} - DATE '1970-01-01') * {_DAY})"
-        case Kind.NUMBER | Kind.BOOLEAN:
+        case Kind.NUMBER:
+            return _number(f"CAST({value} AS DOUBLE)")
+        case Kind.BOOLEAN:
             return f"CAST({value} AS VARCHAR)"
+
+
+def _number(double: str) -> str:
+    """Return a number as canonical text: a whole one's digits, another in single precision."""
+    fraction = f"{double} <> floor({double}) AND abs({double}) < CAST('{2.0**53!r}' AS DOUBLE)"
+    single = number_text(f"CAST(CAST({double} AS FLOAT) AS DOUBLE)")
+    return f"(CASE WHEN {fraction} THEN {single} ELSE {number_text(double)} END)"

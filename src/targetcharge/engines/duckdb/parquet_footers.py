@@ -1,8 +1,9 @@
-"""Times of Parquet files that DuckDB cannot read: it refuses a whole column for one of them.
+"""Footers of Parquet files with values that DuckDB cannot read: it refuses a whole column for one of them.
 
-Milliseconds are read as microseconds, a thousand times as many, and there DuckDB stops at what does not fit. In a
-copy whose footer says that they are microseconds it reads the integers as they are, and SQL makes times of those
-that can be represented. A copy is made only where a file could not be read at all.
+Milliseconds are read as microseconds, a thousand times as many, and there DuckDB stops at what does not fit; a
+text that is annotated as JSON and is none it refuses. In a copy whose footer says microseconds, and text, it reads
+the values as they are, and SQL makes times of the integers that are some. A copy is made only where a file could
+not be read at all.
 
 The footer is in Thrift's compact protocol: a byte for a field's number (as the step from the one before) and its
 type, then its value. https://parquet.apache.org/docs/file-format/metadata/
@@ -28,12 +29,14 @@ _CONVERTED: Final = (2, 6)
 """FileMetaData.schema[].converted_type."""
 _UNIT: Final = (2, 10, 8, 2, 1)
 """FileMetaData.schema[].logicalType.TIMESTAMP.unit.MILLIS."""
-_MILLIS, _MICROS = 9 << 1, 10 << 1
-"""ConvertedType.TIMESTAMP_MILLIS and TIMESTAMP_MICROS, as Thrift writes integers."""
+_JSON: Final = (2, 10, 12)
+"""FileMetaData.schema[].logicalType.JSON; STRING is field 1."""
+_TYPES: Final = {9 << 1: 10 << 1, 19 << 1: 0}
+"""ConvertedType.TIMESTAMP_MILLIS and TIMESTAMP_MICROS, JSON and UTF8, as Thrift writes integers."""
 
 
-def copy_as_microseconds(path: Path, copy: Path) -> None:
-    """Copy a file, and let its footer say microseconds where it says milliseconds.
+def copy_without_doubt(path: Path, copy: Path) -> None:
+    """Copy a file, and let its footer say microseconds where it says milliseconds, and text where it says JSON.
 
     Raises:
         EngineError: if it has no footer that can be read, or there is no room for it.
@@ -54,7 +57,7 @@ def copy_as_microseconds(path: Path, copy: Path) -> None:
         reason = error.strerror if isinstance(error, OSError) else "its footer is damaged"
     else:
         return
-    msg = f"{path} holds times that need a copy of it, and that cannot be made: {reason}"
+    msg = f"{path} can be read only from a copy, and that cannot be made: {reason}"
     raise EngineError(msg)
 
 
@@ -66,12 +69,14 @@ def time_of(name: str) -> str:
 def _changes(footer: bytearray) -> Iterator[tuple[int, int]]:
     """Yield the bytes to change, and what to: no length changes."""
     for path, header, value in _fields(footer, [0], ()):
-        if path == _CONVERTED and footer[value] == _MILLIS:
-            yield value, _MICROS
-        elif path == _UNIT:  # the field of a union: the next one's number is one more
-            yield header, footer[header] + (0x10 if footer[header] >> 4 else 0)
-            if not footer[header] >> 4:
-                yield header + 1, footer[header + 1] + 2
+        if path == _CONVERTED and footer[value] in _TYPES:
+            yield value, _TYPES[footer[value]]
+        elif path in (_UNIT, _JSON):  # fields of unions: another number names another member
+            number = 2 if path == _UNIT else 1
+            if footer[header] >> 4:
+                yield header, number << 4 | footer[header] & 15
+            else:
+                yield header + 1, number << 1
 
 
 def _fields(data: bytearray, at: list[int], path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int, int]]:
