@@ -38,7 +38,8 @@ EXACT: Final = 2**53
 """Up to here floating-point numbers are exact integers."""
 _NUMBER: Final = re.compile(r"\s*[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?\s*", re.ASCII)
 _WORDS: Final = {
-    "true": "1", "false": "0",  # what files and arrays of text make of booleans, which are numbers elsewhere
+    "true": "1",
+    "false": "0",  # what files and arrays of text make of booleans, which are numbers elsewhere
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), "inf"),
     **dict.fromkeys(("-inf", "-infinity"), "-inf"),
 }
@@ -50,8 +51,13 @@ _PER_MICROSECOND: Final = 1000
 _MOST: Final = 2**63 - 2
 """Beyond it integers of times stand for what is missing, in pandas, or infinite, in DuckDB."""
 _NANOSECONDS: Final = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9,
-    "m": 60 * 10**9, "h": 3600 * 10**9, "D": 24 * 3600 * 10**9,
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "D": 24 * 3600 * 10**9,
 }
 _FINER: Final = ("ps", "fs", "as")
 
