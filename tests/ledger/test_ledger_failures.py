@@ -1,5 +1,7 @@
 """Disks that are full, files that may not be written, vanish or are something else: no answer, nothing free."""
 
+import fcntl
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -350,3 +352,16 @@ def test_a_failed_call_leaves_no_lock_behind(tmp_path):
         say(first, False)
         with pytest.raises(tc.BudgetSpent):
             first.test(told)
+
+
+def test_a_folder_that_another_program_keeps_locked_is_named_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr("targetcharge.ledger.sqlite.files._WAIT_SECONDS", 0.05)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(tc.LedgerError, match="another program keeps its folder locked"):
+            opened(tmp_path / "ledger.db")
+    finally:
+        os.close(handle)
+    with opened(tmp_path / "ledger.db") as session:
+        assert session.test(yes).hit

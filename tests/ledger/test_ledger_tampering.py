@@ -186,3 +186,53 @@ def _state(path, column):
     (found,) = database.execute(f"SELECT {column} FROM state").fetchone()
     database.close()
     return found
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["'[-3]', 1", "'[0]', -1", "'[1]', 'x'", "'garbage', 1", "'[\"a\"]', 1", "'{}', 1", "'[1.5]', 1", "NULL, 1"],
+)
+def test_a_session_that_holds_back_less_than_nothing_is_refused(tmp_path, row):
+    path = tmp_path / "ledger.db"
+    with opened(path, 1) as session:
+        session.test(yes)
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA ignore_check_constraints = 1")
+    try:
+        database.execute(f"INSERT INTO tenants VALUES ('x', {row})")
+    except sqlite3.IntegrityError:
+        return  # the file itself does not take it
+    finally:
+        database.commit()
+        database.close()
+    with pytest.raises(tc.LedgerError, match="what an open session holds back cannot be read"):
+        opened(path, 1)
+    database = sqlite3.connect(path)
+    database.execute("DELETE FROM tenants")
+    database.commit()
+    database.close()
+    with opened(path, 1) as session, pytest.raises(tc.BudgetSpent):
+        session.test(yes)
+
+
+def test_an_entry_that_gives_a_charge_back_is_found(tmp_path):
+    path = tmp_path / "ledger.db"
+    with opened(path, 6) as session:
+        session.test(yes)
+    with sqlite3.connect(path) as database:
+        number, head, sums = database.execute("SELECT number, head, sums FROM state").fetchone()
+        body = json.dumps(
+            {"version": 1, "kind": "spent", "why": "abandoned", "units": [-1], "count": 1, "algorithm": ""},
+            separators=(",", ":"),
+        )
+        after = link(head, body)
+        totals = json.loads(sums)
+        totals["spent"], totals["hits"] = [0], [totals["hits"][0] + 1]
+        database.execute("INSERT INTO entries VALUES (?, NULL, ?, ?)", (number + 1, body, after))
+        database.execute(
+            "UPDATE state SET number = ?, head = ?, sums = ?", (number + 1, after, json.dumps(totals))
+        )
+    database.close()
+    for look in (lambda: verify(path), lambda: opened(path, 6)):
+        with pytest.raises(tc.LedgerError, match="gives a charge back"):
+            look()

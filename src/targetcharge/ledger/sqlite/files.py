@@ -9,14 +9,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 Result = TypeVar("Result")
+
+_WAIT_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.005
 
 
 def in_locked_file(path: Path, work: Callable[[int], Result], *, shared: bool = False) -> Result:
@@ -42,14 +46,31 @@ def in_locked_file(path: Path, work: Callable[[int], Result], *, shared: bool = 
 
 
 def in_locked_folder(folder: Path, work: Callable[[], Result]) -> Result:
-    """Do something while nobody else does so in this folder: where files appear as a whole, that is how."""
+    """Do something while nobody else does so in this folder: where files appear as a whole, that is how.
+
+    Raises:
+        OSError: if another program keeps the folder locked for a minute.
+    """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock_within(handle, folder, time.monotonic() + _WAIT_SECONDS)
         return work()
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
+
+
+def _lock_within(handle: int, folder: Path, last: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > last:
+                problem = "another program keeps its folder locked"
+                raise OSError(errno.EAGAIN, problem, str(folder)) from None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def named(path: Path, handle: int) -> bool:

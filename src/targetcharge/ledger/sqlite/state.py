@@ -64,6 +64,22 @@ class Held:
         return self.count > 0
 
 
+def held_of(units: str, count: object) -> Held:
+    """Return what a tenant's row says that it holds back.
+
+    Raises:
+        LedgerError: if that is nothing that can be held back: a negative amount would give a budget back.
+    """
+    try:
+        amounts = json.loads(units)
+    except (ValueError, TypeError, RecursionError):
+        amounts = None
+    if isinstance(amounts, list) and all(type(each) is int and each >= 0 for each in [*amounts, count]):
+        return Held(tuple(amounts), int(str(count)))
+    msg = "what an open session holds back cannot be read: the ledger was damaged or changed"
+    raise LedgerError(msg)
+
+
 def sums_text(sums: Sums) -> str:
     """Return sums as canonical JSON."""
     return canonical({"spent": sums.spent, "hits": sums.hits, "delta": sums.delta})

@@ -8,7 +8,6 @@ pending   drawn outcomes that were not published yet: private to the curator
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -21,7 +20,7 @@ from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.answer import Answer
 from targetcharge.ledger.entries import Entry, Pending, Run, Sums, canonical, entry_of, last_of, link, text_of
 from targetcharge.ledger.sheet import Sheet
-from targetcharge.ledger.sqlite.state import Held, State, sums_of, sums_text
+from targetcharge.ledger.sqlite.state import Held, State, held_of, sums_of, sums_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -267,7 +266,7 @@ class Store:
         """Return what each open session holds back, but for one."""
         sql = "SELECT name, units, count FROM tenants WHERE name <> ?"
         rows = self._connection.execute(sql, (but,)).fetchall()
-        return {name: Held(tuple(json.loads(units)), count) for name, units, count in rows}
+        return {name: held_of(units, count) for name, units, count in rows}
 
     def hold(self, tenant: str, held: Held) -> None:
         """Write what a tenant holds back."""
@@ -277,7 +276,7 @@ class Store:
     def held_by(self, tenant: str) -> Held | None:
         """Return what a tenant holds back; None if there is no such tenant."""
         row = self._connection.execute("SELECT units, count FROM tenants WHERE name = ?", (tenant,)).fetchone()
-        return Held(tuple(json.loads(row[0])), row[1]) if row else None
+        return held_of(*row) if row else None
 
     def remove_tenant(self, tenant: str) -> Held | None:
         """Forget a tenant; return what it held back."""

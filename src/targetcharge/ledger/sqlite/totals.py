@@ -7,7 +7,7 @@ and the totals as they saw them, and only the entries since (after a crash) are 
 
 from __future__ import annotations
 
-from operator import sub
+from operator import gt, sub
 from typing import TYPE_CHECKING
 
 from targetcharge.errors import LedgerError
@@ -47,7 +47,8 @@ def check_totals(path: Path, store: Store, recalled: Recalled) -> None:
         return
     verify_entries(path, store)
     if seen:
-        raise _tampered(path, "its totals are not the sum of its entries")
+        what = "its totals are the sum of its entries, and its witness beside it or in the state folder saw others"
+        raise _tampered(path, what)
 
 
 def _as_seen(path: Path, store: Store, state: State, known: Testimony) -> bool:
@@ -75,9 +76,12 @@ def _added(path: Path, store: Store, state: State, number: int, head: bytes) -> 
         if seq != getattr(entry, "seq", None):
             raise _tampered(path, f"entry {number} does not have the seq of its answer")
         try:
-            sums = sums.plus(entry)
+            after = sums.plus(entry)
         except ValueError:
             raise _tampered(path, f"entry {number} does not charge its meters") from None
+        if any(map(gt, (*sums.spent, *sums.hits, sums.delta), (*after.spent, *after.hits, after.delta))):
+            raise _tampered(path, f"entry {number} gives a charge back")
+        sums = after
     if (number, head) != (state.number, state.head):
         raise _tampered(path, f"its state names entry {state.number} as the last, and the entries end at {number}")
     return sums
