@@ -69,7 +69,7 @@ def test_describe_says_which_times_are_missing():
         assert t.describe().as_dict()["identity"] == ""
     with tc.open(table.drop_columns(["visit"]), "patient", BUDGET, ledger=":memory:") as t:
         assert "year 1" not in str(t.describe())
-        assert t.describe().as_dict()["missing"] == ["numbers that are NaN"]
+        assert t.describe().as_dict()["missing"] == ["numbers that are NaN, or have more digits than their type"]
 
 
 def test_describe_says_how_units_are_told_apart(tmp_path):

@@ -92,7 +92,7 @@ class Description:
         if kinds & {Kind.DATE, Kind.TIME}:
             yield "dates and times before the year 1 or after 9999, infinite ones too"
         if Kind.NUMBER in kinds:
-            yield "numbers that are NaN"
+            yield "numbers that are NaN, or have more digits than their type"
 
     def _columns(self) -> list[tuple[str, str, str]]:
         return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]

@@ -1,9 +1,9 @@
 """Types: from DuckDB's names to what an analyst may ask, and the SQL that gives a column's value.
 
-No value that a column can hold makes that SQL fail, and none of it writes a time as text: DuckDB cannot write all
-the times that files hold. What cannot be represented is missing: times and dates outside the years 1 to 9999
-(infinite ones among them), decimals with more digits than they declare, NaN, and what is not of the type that a
-column is declared to be.
+No value that a column can hold makes that SQL fail. DuckDB cannot write as text all the times that files hold:
+only one that can be represented is, where its owner declares it text. What cannot be represented is missing: times
+and dates outside the years 1 to 9999 (infinite ones among them), decimals with more digits than they declare, NaN,
+and what is not of the type that a column is declared to be.
 
 >>> typed("Age", "TINYINT")
 (Age (number), '"Age"')
