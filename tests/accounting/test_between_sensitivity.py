@@ -6,9 +6,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from tests.accounting.neighbours import BETWEEN_ONLY, between_laws, needed_price, order_at
 
 import targetcharge as tc
-from accounting.neighbours import BETWEEN_ONLY, between_laws, needed_price, order_at
 from targetcharge.accounting import best_q
 from targetcharge.accounting.targets import between as module
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for

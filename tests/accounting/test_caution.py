@@ -5,8 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-
-from accounting.neighbours import (
+from tests.accounting.neighbours import (
     OUTCOMES,
     boundary_wrapped,
     evolved,
@@ -17,6 +16,7 @@ from accounting.neighbours import (
     pairs_at,
     random_pairs,
 )
+
 from targetcharge import Budget, InvalidParameter, NotAllowed, plan
 from targetcharge.accounting import caution, prices
 from targetcharge.accounting.targets import Boundary

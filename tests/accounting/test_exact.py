@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import nbinom
+from tests.accounting.adversary import attained_delta
+from tests.accounting.naive_exact import lower_delta
 
 import targetcharge as tc
-from accounting.adversary import attained_delta
-from accounting.naive_exact import lower_delta
 from targetcharge.accounting import (
     Kind,
     exact_delta,

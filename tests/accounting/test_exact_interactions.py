@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from accounting.interactions import (
+from tests.accounting.interactions import (
     NOTHING,
     Fresh,
     Published,
@@ -33,6 +32,7 @@ from accounting.interactions import (
     searched_table,
     table_strategy,
 )
+
 from targetcharge.accounting import best_q, exact_delta, exact_epsilon, split
 
 GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
+from tests.accounting.adversary import attained_delta
 
 import targetcharge as tc
-from accounting.adversary import attained_delta
 from targetcharge.accounting import exact_delta, exact_epsilon, overrun_probability, paper_epsilon
 
 GOLDEN = [

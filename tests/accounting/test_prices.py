@@ -6,8 +6,8 @@ import re
 import mpmath
 import numpy as np
 import pytest
+from tests.accounting.neighbours import order_at
 
-from accounting.neighbours import order_at
 from targetcharge.accounting import prices
 from targetcharge.accounting.targets import (
     Between,

@@ -8,8 +8,7 @@ import math
 
 import numpy as np
 import pytest
-
-from accounting.neighbours import (
+from tests.accounting.neighbours import (
     BETWEEN_ONLY,
     OUTCOMES,
     PAIRS,
@@ -29,6 +28,7 @@ from accounting.neighbours import (
     random_pairs,
     run_twice,
 )
+
 from targetcharge.accounting import best_q, prices
 from targetcharge.accounting.targets import (
     Between,

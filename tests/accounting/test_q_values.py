@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-
-from accounting.neighbours import (
+from tests.accounting.neighbours import (
     BETWEEN_ONLY,
     OUTCOMES,
     between_laws,
@@ -21,6 +20,7 @@ from accounting.neighbours import (
     random_pairs,
     run_twice,
 )
+
 from targetcharge.accounting import best_q, qvalues, split
 from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter

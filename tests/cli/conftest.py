@@ -3,8 +3,7 @@ import shutil
 
 import pandas as pd
 import pytest
-
-from cli.commands import run
+from tests.cli.commands import run
 
 COUNTY = 10_000  # patients in each of three counties, 500 noise scales from the thresholds of the tests
 DAY = dt.datetime(2013, 1, 1)

@@ -4,10 +4,10 @@ import json
 
 import pandas as pd
 import pytest
+from tests.cli.commands import run, start
+from tests.cli.conftest import TERMS, hits
 
 import targetcharge as tc
-from cli.commands import run, start
-from cli.conftest import TERMS, hits
 from targetcharge.cli.tables.showing import outcome_in_words
 from targetcharge.engines.duckdb import DuckDBEngine
 from targetcharge.sessions.reading import Reading

@@ -1,8 +1,8 @@
 import pytest
+from tests.cli.commands import run
+from tests.cli.conftest import TERMS
 
 import targetcharge as tc
-from cli.commands import run
-from cli.conftest import TERMS
 
 
 @pytest.mark.parametrize("name", ["visits.parquet", "visits.parquet.ledger.db"])

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
+from tests.cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
+from tests.cli.commands import CODE, run, start
 
-from cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
-from cli.commands import CODE, run, start
 from targetcharge.cli.monitor import command
 
 HUGE = 10**400  # no double

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
+from tests.cli.commands import CODE, run, start
 
-from cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
-from cli.commands import CODE, run, start
 from targetcharge.cli.monitor import command
 
 ALL = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")

@@ -1,7 +1,7 @@
 import pytest
+from tests.cli.commands import run
+from tests.cli.conftest import TERMS, hits
 
-from cli.commands import run
-from cli.conftest import TERMS, hits
 from targetcharge.engines.duckdb import DuckDBEngine
 
 CSV = """name,where,threshold,sum,lower,upper

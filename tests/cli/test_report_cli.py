@@ -5,10 +5,10 @@ import re
 import sqlite3
 
 import pytest
+from tests.cli.commands import run
+from tests.cli.pages import SHARED, Clock, Page, write
 
 import targetcharge as tc
-from cli.commands import run
-from cli.pages import SHARED, Clock, Page, write
 from targetcharge.ledger import Answer
 from targetcharge.ledger.entries import Restored, Run, Spent
 

@@ -7,10 +7,10 @@ import stat
 import time
 
 import pytest
+from tests.cli.commands import run
+from tests.cli.pages import SHARED, Page, write
 
 import targetcharge as tc
-from cli.commands import run
-from cli.pages import SHARED, Page, write
 from targetcharge.ledger import Answer
 from targetcharge.ledger.entries import Run
 from targetcharge.ledger.sqlite import inspect

@@ -9,10 +9,10 @@ import threading
 import time
 
 import pytest
+from tests.cli.commands import run, start
+from tests.cli.conftest import TERMS, hits
 
 import targetcharge as tc
-from cli.commands import run, start
-from cli.conftest import TERMS, hits
 from targetcharge.cli.exits import INTERRUPTED
 from targetcharge.cli.tables import gathering
 from targetcharge.cli.tables.stopping import stoppable

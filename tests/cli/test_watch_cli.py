@@ -3,9 +3,8 @@ from decimal import Decimal
 
 import pandas as pd
 import pytest
-
-from cli.commands import run
-from cli.conftest import TERMS, hits
+from tests.cli.commands import run
+from tests.cli.conftest import TERMS, hits
 
 LIMIT = ("--threshold", 5000)
 

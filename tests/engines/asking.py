@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import cache
 
 from hypothesis import strategies as st
+from tests.engines.naive import value_of
+from tests.engines.rows import texts
 
-from engines.naive import value_of
-from engines.rows import texts
 from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.keys import Grain, Keys
 from targetcharge.queries.measures import Count, Sketch, Total

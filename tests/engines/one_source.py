@@ -4,8 +4,9 @@
 
 from abc import ABC, abstractmethod
 
-from engines.naive import NaiveEngine, is_missing
-from engines.rows import ARROW, Table
+from tests.engines.naive import NaiveEngine, is_missing
+from tests.engines.rows import ARROW, Table
+
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.columns import Column
 

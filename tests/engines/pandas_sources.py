@@ -5,10 +5,10 @@
 import math
 
 import pandas as pd
+from tests.engines.identities import by_value, in_order
+from tests.engines.one_source import Source
+from tests.engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, ENUM, FLOAT, TEXT, TIME, WHOLE, ZONED, to_arrow
 
-from engines.identities import by_value, in_order
-from engines.one_source import Source
-from engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, ENUM, FLOAT, TEXT, TIME, WHOLE, ZONED, to_arrow
 from targetcharge.queries.columns import Kind
 
 

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.sessions.leaks import chain, holds
 
-from sessions.leaks import chain, holds
 from targetcharge.engines.duckdb import open_duckdb
 
 SECRET = "swordfish"  # noqa: S105 - a value of the table

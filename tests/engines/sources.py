@@ -7,12 +7,11 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from engines.identities import in_order, instant, read_number
-from engines.naive import is_missing
-from engines.one_source import Source
-from engines.pandas_sources import Pandas, PandasArrow, PandasNullable
-from engines.rows import (
+from tests.engines.identities import in_order, instant, read_number
+from tests.engines.naive import is_missing
+from tests.engines.one_source import Source
+from tests.engines.pandas_sources import Pandas, PandasArrow, PandasNullable
+from tests.engines.rows import (
     ALL,
     BOOLEAN,
     DATE,
@@ -27,6 +26,7 @@ from engines.rows import (
     Table,
     to_arrow,
 )
+
 from targetcharge.queries.columns import Exact, Kind
 
 FOLDER = "it's [1] é*"

@@ -10,8 +10,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from engines.growing import (
+from tests.engines.growing import (
     FIRST,
     FORMS,
     SECOND,
@@ -23,6 +22,7 @@ from engines.growing import (
     parquet,
     state,
 )
+
 from targetcharge.engines.duckdb import appending, open_duckdb
 from targetcharge.errors import EngineError, NotAllowed
 from targetcharge.queries.measures import Count

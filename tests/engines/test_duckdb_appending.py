@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from engines.growing import (
+from tests.engines.growing import (
     FIRST,
     FORMS,
     KEY,
@@ -21,7 +20,8 @@ from engines.growing import (
     parquet,
     state,
 )
-from engines.refusing import is_open
+from tests.engines.refusing import is_open
+
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import NotAllowed
 from targetcharge.queries.measures import Count

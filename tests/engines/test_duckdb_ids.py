@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.growing import FIRST, KEY, SECOND, arrow
 
-from engines.growing import FIRST, KEY, SECOND, arrow
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
 from targetcharge.queries.keys import Keys

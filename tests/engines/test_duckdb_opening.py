@@ -8,8 +8,8 @@ from contextlib import closing
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.engines.refusing import ROW, SECRET, TABLE, database, folder, parquet, refused, written
 
-from engines.refusing import ROW, SECRET, TABLE, database, folder, parquet, refused, written
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
 from targetcharge.queries.measures import Count

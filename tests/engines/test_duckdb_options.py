@@ -6,8 +6,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.engines.refusing import FRAME, NUMBER, ROW, SECRET, TABLE, database, parquet, refused, written
 
-from engines.refusing import FRAME, NUMBER, ROW, SECRET, TABLE, database, parquet, refused, written
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
 

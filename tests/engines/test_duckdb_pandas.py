@@ -7,8 +7,8 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from tests.engines.counting import having, known
 
-from engines.counting import having, known
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Keys

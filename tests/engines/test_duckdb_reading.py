@@ -10,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.counting import having, known
+from tests.engines.rows import Table
+from tests.engines.sources import FOLDER, SOURCES
 
-from engines.counting import having, known
-from engines.rows import Table
-from engines.sources import FOLDER, SOURCES
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import Column, Exact, Kind

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
+from tests.engines.growing import FIRST, KEY, SECOND, THIRD, arrow, by_hand, csv, database, ids, parquet
 
-from engines.growing import FIRST, KEY, SECOND, THIRD, arrow, by_hand, csv, database, ids, parquet
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.queries.keys import Keys

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.counting import having
 
-from engines.counting import having
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError
 from targetcharge.queries.measures import Count, Total

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.engines.asking import measures, predicates
+from tests.engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, TEXT, TIME, Table
+from tests.engines.sources import SOURCES
 
-from engines.asking import measures, predicates
-from engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, TEXT, TIME, Table
-from engines.sources import SOURCES
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.measures import Count
 from targetcharge.queries.predicates import All, Any, Compare, Missing, Not, OneOf, Operator

@@ -8,9 +8,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from tests.engines.rows import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
+from tests.engines.sources import SOURCES
 
-from engines.rows import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
-from engines.sources import SOURCES
 from targetcharge.queries.keys import Grain, Keys
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.engines.asking import measures, measures_by_key, told
+from tests.engines.rows import tables
+from tests.engines.sources import FOLDER, SOURCES
 
-from engines.asking import measures, measures_by_key, told
-from engines.rows import tables
-from engines.sources import FOLDER, SOURCES
 from targetcharge.queries.predicates import All
 
 TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.engines.asking import measures, measures_by_key, told
+from tests.engines.rows import Table, tables
+from tests.engines.sources import FOLDER, SOURCES
 
-from engines.asking import measures, measures_by_key, told
-from engines.rows import Table, tables
-from engines.sources import FOLDER, SOURCES
 from targetcharge.queries.measures import Count, Sketch
 from targetcharge.queries.predicates import All
 

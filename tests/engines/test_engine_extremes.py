@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.engines.asking import measures, measures_by_key, told
+from tests.engines.counting import having, known
+from tests.engines.identities import by_value, in_order
+from tests.engines.naive import NaiveEngine
 
-from engines.asking import measures, measures_by_key, told
-from engines.counting import having, known
-from engines.identities import by_value, in_order
-from engines.naive import NaiveEngine
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.measures import Count, Sketch

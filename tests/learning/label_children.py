@@ -4,8 +4,8 @@ import os
 import signal
 
 import numpy as np
+from tests.learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
 
-from learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
 from targetcharge.learning import label
 from targetcharge.sessions.requests import Requests
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.learning.small_votes import LAWS, noisy_max, published, tables, with_test
+from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
-from learning.small_votes import LAWS, noisy_max, published, tables, with_test
-from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.modes import MODES, mode_of
 from targetcharge.mechanisms import noisy_max as scalar

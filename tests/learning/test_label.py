@@ -7,9 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-
-import targetcharge as tc
-from learning.sure_votes import (
+from tests.learning.sure_votes import (
     EPSILON,
     MODES,
     TEACHERS,
@@ -21,6 +19,8 @@ from learning.sure_votes import (
     unanimous,
     untouched,
 )
+
+import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
 from targetcharge.learning.labels import gathered
 from targetcharge.ledger import Answer, Sheet

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from tests.learning.sure_votes import EPSILON, session_for, untouched
 
 import targetcharge as tc
-from learning.sure_votes import EPSILON, session_for, untouched
 from targetcharge.learning import LOW, Labels, label, recall
 from targetcharge.mechanisms import Series
 from targetcharge.mechanisms.algorithm import together

@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.learning import label_children
+from tests.learning.label_children import PRIOR, TRUTH, labelled
+from tests.learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from learning import label_children
-from learning.label_children import PRIOR, TRUTH, labelled
-from learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
-from ledger.processes import child
 from targetcharge.learning import Labels, label, recall
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.ledger.entries import Spent

@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from tests.learning.sure_votes import EPSILON, MODES, TEACHERS, labelled, session_for, unanimous, untouched
+from tests.sessions.leaks import chain, lets_out
 
 import targetcharge as tc
-from learning.sure_votes import EPSILON, MODES, TEACHERS, labelled, session_for, unanimous, untouched
-from sessions.leaks import chain, lets_out
 from targetcharge.learning import recall
 
 

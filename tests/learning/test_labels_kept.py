@@ -12,9 +12,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from tests.learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 
 import targetcharge as tc
-from learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 from targetcharge.errors import InvalidParameter, LedgerError
 from targetcharge.learning import asking as asking_module
 from targetcharge.learning import label

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from sklearn.naive_bayes import CategoricalNB
+from tests.mechanisms.goodness import BufferedEntropy
+from tests.sessions.scripted import budget_of
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
-from sessions.scripted import budget_of
 from targetcharge.learning.bayes import NaiveBayes, naive_bayes, quality
 from targetcharge.learning.cells import Codes, Edges
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for

@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state, get_tags
+from tests.learning.far_clusters import FEATURES, LABELS, NAMES, PLENTY, REQUESTS, TRUTH, clusters, make
 
 import targetcharge as tc
-from learning.far_clusters import FEATURES, LABELS, NAMES, PLENTY, REQUESTS, TRUTH, clusters, make
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import asking, label, labeler
 

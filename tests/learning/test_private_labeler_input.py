@@ -9,9 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.learning.far_clusters import FEATURES, LABELS, NAMES, REQUESTS, make
 
 import targetcharge as tc
-from learning.far_clusters import FEATURES, LABELS, NAMES, REQUESTS, make
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.learning import labeler
 

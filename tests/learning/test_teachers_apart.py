@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
+from tests.learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 
-from learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.parts import deal
 from targetcharge.learning.random_streams import own_stream

@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from tests.learning.small_votes import LAWS, noisy_max, pairs, published, tables, with_test
 
 import targetcharge as tc
-from learning.small_votes import LAWS, noisy_max, pairs, published, tables, with_test
 
 EPSILONS = (0.05, 0.3, 1.0)
 ENSEMBLES = [(2, 2), (8, 2), (5, 3), (4, 4)]

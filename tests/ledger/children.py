@@ -9,8 +9,9 @@ import sys
 import time
 from contextlib import suppress
 
+from tests.ledger.asking import approximate, broken, no, opened, say, told, yes
+
 import targetcharge as tc
-from ledger.asking import approximate, broken, no, opened, say, told, yes
 from targetcharge.ledger.sqlite.files import in_locked_file
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.ledger.sqlite.place import Place

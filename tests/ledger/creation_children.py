@@ -4,8 +4,8 @@ import fcntl
 import os
 import sqlite3
 
-from ledger.asking import no, opened, yes
-from ledger.children import die
+from tests.ledger.asking import no, opened, yes
+from tests.ledger.children import die
 
 CALLS = [
     *((os, name) for name in ("open", "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "close")),

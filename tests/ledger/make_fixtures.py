@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from ledger.fixture_ledgers import OPENINGS, make
+from tests.ledger.fixture_ledgers import OPENINGS, make
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).absolute()

@@ -4,10 +4,11 @@ import os
 import time
 from contextlib import suppress
 
+from tests.ledger.asking import opened
+from tests.ledger.children import POINTS, _dying, die
+from tests.sessions.sheeted import OUTCOMES, codes_of, series
+
 import targetcharge as tc
-from ledger.asking import opened
-from ledger.children import POINTS, _dying, die
-from sessions.sheeted import OUTCOMES, codes_of, series
 from targetcharge.ledger.entries import text_of
 
 CLASSES = OUTCOMES

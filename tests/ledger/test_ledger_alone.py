@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.ledger import alone_children as children
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import alone_children as children
-from ledger.processes import child
 from targetcharge.ledger.sqlite import alone as module
 from targetcharge.ledger.sqlite.alone import alone
 

@@ -1,9 +1,7 @@
 """One suite for all ledgers."""
 
 import pytest
-
-import targetcharge as tc
-from ledger.asking import (
+from tests.ledger.asking import (
     QUERY,
     approximate,
     ask_until_refused,
@@ -18,6 +16,8 @@ from ledger.asking import (
     told,
     yes,
 )
+
+import targetcharge as tc
 from targetcharge.accounting.meter import Meter
 from targetcharge.ledger import Answer, Most, Pending, Settlement
 from targetcharge.ledger.entries import DeltaSpent

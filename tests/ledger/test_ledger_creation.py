@@ -5,11 +5,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from tests.ledger import children, creation_children
+from tests.ledger.asking import hits, opened, spent, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children, creation_children
-from ledger.asking import hits, opened, spent, yes
-from ledger.processes import child
 from targetcharge.ledger.sqlite import inspect, verify
 
 PARTS = 4

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.ledger import children
+from tests.ledger.asking import hits, no, opened, say, spent, told, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children
-from ledger.asking import hits, no, opened, say, spent, told, yes
-from ledger.processes import child
 from targetcharge.ledger.sqlite import verify
 
 BUDGET = tc.Budget(1.0, 2e-6)

@@ -6,9 +6,9 @@ import warnings
 from contextlib import closing, contextmanager
 
 import pytest
+from tests.ledger.fixture_ledgers import FIXTURES, OPENINGS, copy_of, held, opened, rules, yes
 
 import targetcharge as tc
-from ledger.fixture_ledgers import FIXTURES, OPENINGS, copy_of, held, opened, rules, yes
 from targetcharge.ledger.sqlite import verify
 
 VERSIONS = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())

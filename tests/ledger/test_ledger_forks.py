@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from tests.ledger import children
+from tests.ledger.asking import crash, hits, no, opened, spent, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children
-from ledger.asking import crash, hits, no, opened, spent, yes
-from ledger.processes import child
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.ledger.sqlite.store import Store
 

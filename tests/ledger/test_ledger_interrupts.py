@@ -9,9 +9,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from tests.ledger.asking import broken, crash, entries, hits, no, opened, spent, told, yes
 
 import targetcharge as tc
-from ledger.asking import broken, crash, entries, hits, no, opened, spent, told, yes
 from targetcharge.ledger.entries import Sums, answers_in
 from targetcharge.ledger.sqlite import SqliteLedger, verify
 from targetcharge.ledger.sqlite.store import Store

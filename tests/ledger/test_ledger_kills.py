@@ -6,11 +6,11 @@ import time
 from collections import Counter
 
 import pytest
+from tests.ledger import children
+from tests.ledger.asking import approximate, entries, hits, opened, spent, told, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children
-from ledger.asking import approximate, entries, hits, opened, spent, told, yes
-from ledger.processes import child
 from targetcharge.ledger.entries import DeltaSpent
 from targetcharge.ledger.sqlite import verify
 from targetcharge.numerics.rounding import grains_up

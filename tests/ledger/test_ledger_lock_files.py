@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
 import pytest
+from tests.ledger import children
+from tests.ledger.asking import QUERY, entries, hits, no, opened, spent, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children
-from ledger.asking import QUERY, entries, hits, no, opened, spent, yes
-from ledger.processes import child
 from targetcharge.ledger import Answer, Most, Settlement, SqliteLedger
 from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import verify

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.ledger.asking import crash, say
 
 import targetcharge as tc
-from ledger.asking import crash, say
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.numerics.rounding import grains_up
 

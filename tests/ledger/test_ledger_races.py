@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+from tests.ledger import children
+from tests.ledger.asking import ask_until_refused, crash, entries, hits, no, opened, opened_renyi, spent, told, yes
+from tests.ledger.processes import child
 
 import targetcharge as tc
-from ledger import children
-from ledger.asking import ask_until_refused, crash, entries, hits, no, opened, opened_renyi, spent, told, yes
-from ledger.processes import child
 from targetcharge.ledger.sqlite import inspect, verify
 
 ROUNDS = 40

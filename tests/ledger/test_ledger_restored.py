@@ -3,9 +3,9 @@
 import shutil
 
 import pytest
+from tests.ledger.asking import crash, entries, no, opened, say, told, yes
 
 import targetcharge as tc
-from ledger.asking import crash, entries, no, opened, say, told, yes
 from targetcharge.ledger.entries import Restored
 from targetcharge.ledger.sqlite import inspect, verify
 

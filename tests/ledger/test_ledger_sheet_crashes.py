@@ -3,12 +3,12 @@
 import threading
 
 import pytest
+from tests.ledger import sheet_children
+from tests.ledger.asking import opened, spent, yes
+from tests.ledger.processes import child
+from tests.ledger.sheet_children import HITS, requests
 
 import targetcharge as tc
-from ledger import sheet_children
-from ledger.asking import opened, spent, yes
-from ledger.processes import child
-from ledger.sheet_children import HITS, requests
 from targetcharge.ledger.entries import text_of
 from targetcharge.ledger.sqlite import verify
 

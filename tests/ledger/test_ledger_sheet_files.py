@@ -5,11 +5,11 @@ import sqlite3
 import time
 
 import pytest
+from tests.ledger.asking import crash, no, opened, spent, yes
+from tests.ledger.sheet_children import requests
 from typer.testing import CliRunner
 
 import targetcharge as tc
-from ledger.asking import crash, no, opened, spent, yes
-from ledger.sheet_children import requests
 from targetcharge.cli.app import app
 from targetcharge.cli.report.findings import gather
 from targetcharge.ledger.entries import entry_of

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ledger.asking import bare_ledger, opened
+from tests.ledger.sheet_children import CLASSES, requests
 
 import targetcharge as tc
-from ledger.asking import bare_ledger, opened
-from ledger.sheet_children import CLASSES, requests
 from targetcharge.ledger import Answer, Settlement, Sheet
 from targetcharge.ledger.entries import Sums, entry_of, text_of
 from targetcharge.outcomes import Mark, Side

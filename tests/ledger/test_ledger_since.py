@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from tests.ledger.asking import QUERY, crash
 
 import targetcharge as tc
-from ledger.asking import QUERY, crash
 from targetcharge.ledger import Answer, MemoryLedger, Most, Pending, Settlement, SqliteLedger
 from targetcharge.ledger.entries import Run, Spent, answers_in, entry_of, link, text_of
 from targetcharge.sessions.opening import Declaration

@@ -4,9 +4,9 @@ import json
 import sqlite3
 
 import pytest
+from tests.ledger.asking import approximate, broken, crash, no, opened, say, told, yes
 
 import targetcharge as tc
-from ledger.asking import approximate, broken, crash, no, opened, say, told, yes
 from targetcharge.ledger.entries import link
 from targetcharge.ledger.sqlite import inspect, verify
 

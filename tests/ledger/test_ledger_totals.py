@@ -6,9 +6,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from tests.ledger.asking import no, opened, yes
 
 import targetcharge as tc
-from ledger.asking import no, opened, yes
 from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.ledger.sqlite import witness as module

@@ -7,9 +7,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from tests.sessions.scripted import EPSILON, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, opened
 from targetcharge.mechanisms import (
     above_threshold,
     battery,

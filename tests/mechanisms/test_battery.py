@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
+from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
 import targetcharge as tc
-from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.mechanisms import above_threshold, batch, battery
 from targetcharge.mechanisms.gauge import grid
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.mechanisms.goodness import BufferedEntropy
+from tests.sessions.scripted import opened
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
-from sessions.scripted import opened
 from targetcharge.mechanisms import distinct_count
 from targetcharge.mechanisms.element_hashing import form, hashed
 

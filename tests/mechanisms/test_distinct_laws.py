@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2_contingency, chisquare
+from tests.mechanisms.goodness import BufferedEntropy, pvalue
+from tests.mechanisms.maxima_samples import marginal, sample
 
-from mechanisms.goodness import BufferedEntropy, pvalue
-from mechanisms.maxima_samples import marginal, sample
 from targetcharge.mechanisms import distinct_count
 from targetcharge.mechanisms.distinct_estimate import DistinctEstimate
 from targetcharge.mechanisms.maxima import MaximaLaw

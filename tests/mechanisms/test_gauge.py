@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import BufferedEntropy
 
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.mechanisms import above_threshold, changed, noisy_count
 from targetcharge.mechanisms.gauge import COUNTED, gauged, grid, occupancy
 

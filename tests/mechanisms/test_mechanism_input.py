@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.mechanisms import (
     Algorithm,
     above_threshold,

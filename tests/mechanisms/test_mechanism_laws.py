@@ -9,9 +9,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import DRAWS, drawn, pvalue
+from tests.randomness.sources import exact_law
 
-from mechanisms.goodness import DRAWS, drawn, pvalue
-from randomness.sources import exact_law
 from targetcharge import BOUNDARY, UNCHANGED, Side
 from targetcharge.mechanisms import (
     above_threshold,

@@ -6,9 +6,9 @@ from collections import Counter
 
 import opendp.prelude as dp
 import pytest
+from tests.mechanisms.goodness import DRAWS, pvalue
 
 import targetcharge as tc
-from mechanisms.goodness import DRAWS, pvalue
 from targetcharge.mechanisms import noisy_count
 
 dp.enable_features("contrib", "honest-but-curious")

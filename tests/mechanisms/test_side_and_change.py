@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from tests.accounting.neighbours import needed_price, order_at
+from tests.mechanisms.goodness import drawn
+from tests.sessions.scripted import EPSILON, budget_of, opened
 
 import targetcharge as tc
-from accounting.neighbours import needed_price, order_at
-from mechanisms.goodness import drawn
-from sessions.scripted import EPSILON, budget_of, opened
 from targetcharge.ledger.entries import from_plain, to_plain
 from targetcharge.mechanisms import changed, side_of_threshold
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.accounting.neighbours import needed_price, order_at
+from tests.mechanisms.goodness import DRAWS, BufferedEntropy, drawn, pvalue
 
 import targetcharge as tc
-from accounting.neighbours import needed_price, order_at
-from mechanisms.goodness import DRAWS, BufferedEntropy, drawn, pvalue
 from targetcharge.mechanisms import (
     above_threshold,
     between_thresholds,

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.queries.patients import SCHEMA
+from tests.queries.trees import check_value
 
-from queries.patients import SCHEMA
-from queries.trees import check_value
 from targetcharge.errors import InvalidParameter
 from targetcharge.queries.declared_keys import declared
 from targetcharge.queries.keys import Grain, Keys

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.dialects.duckdb import DuckDB
+from tests.queries.patients import SCHEMA
+from tests.queries.trees import check
 
-from queries.patients import SCHEMA
-from queries.trees import check
 from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.grammar import Part

@@ -12,10 +12,10 @@ import random
 import pytest
 from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType
+from tests.queries.patients import ROWS, SCHEMA, write
+from tests.queries.texts import Texts
+from tests.queries.trees import check, meaning
 
-from queries.patients import ROWS, SCHEMA, write
-from queries.texts import Texts
-from queries.trees import check, meaning
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries.columns import find

@@ -4,10 +4,10 @@ import random
 
 import duckdb
 import pytest
+from tests.queries.patients import ROWS, SCHEMA, fill
+from tests.queries.texts import Texts
+from tests.queries.trees import check, meaning
 
-from queries.patients import ROWS, SCHEMA, fill
-from queries.texts import Texts
-from queries.trees import check, meaning
 from targetcharge.queries.parsing import parse
 
 AT_ONCE = 50

@@ -4,8 +4,8 @@ In the tables ¦ marks the place.
 """
 
 import pytest
+from tests.queries.patients import SCHEMA
 
-from queries.patients import SCHEMA
 from targetcharge.errors import InvalidQuestion
 from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.parsing import parse

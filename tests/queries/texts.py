@@ -2,7 +2,8 @@
 
 import string
 
-from queries.patients import DATES, SCHEMA, TEXTS, TIMES
+from tests.queries.patients import DATES, SCHEMA, TEXTS, TIMES
+
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.predicates import text_literal
 

@@ -5,7 +5,8 @@ import math
 import operator
 import re
 
-from queries.patients import SCHEMA
+from tests.queries.patients import SCHEMA
+
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 

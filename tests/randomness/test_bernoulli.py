@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from tests.randomness.sources import SeededEntropy, exact_law
 
 import targetcharge as tc
-from randomness.sources import SeededEntropy, exact_law
 from targetcharge.randomness import bernoulli, bernoulli_exp
 from targetcharge.randomness.bernoulli import bernoulli_exp_array, bernoulli_exp_one
 

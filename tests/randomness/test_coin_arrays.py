@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from tests.randomness.sources import SeededEntropy
 
-from randomness.sources import SeededEntropy
 from targetcharge.randomness import bernoulli_array, bernoulli_exp
 from targetcharge.randomness.bernoulli import bernoulli_exp_array
 from targetcharge.randomness.laplace import Rate

@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from tests.randomness.sources import SeededEntropy
 
-from randomness.sources import SeededEntropy
 from targetcharge.errors import NotAllowed
 from targetcharge.randomness import SystemEntropy, below
 from targetcharge.randomness.entropy import below_array

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from tests.randomness.sources import SeededEntropy
 
-from randomness.sources import SeededEntropy
 from targetcharge.randomness import ExponentialCoins
 from targetcharge.randomness.exponential_coins import digits
 

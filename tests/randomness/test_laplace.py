@@ -6,8 +6,8 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from scipy.stats import chi2, chisquare
+from tests.randomness.sources import SeededEntropy, exact_law
 
-from randomness.sources import SeededEntropy, exact_law
 from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace, discrete_laplace_array, geometric
 
 bernoulli_module = importlib.import_module("targetcharge.randomness.bernoulli")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.sessions.scripted import EPSILON, gives
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, gives
 from targetcharge.accounting import exact_hits
 from targetcharge.numerics.rounding import from_grains
 

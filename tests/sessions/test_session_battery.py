@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from tests.sessions.leaks import chain, lets_out
+from tests.sessions.scripted import EPSILON, gives, opened
+from tests.tables.noise import FAR, patterned, silence
 
 import targetcharge as tc
-from sessions.leaks import chain, lets_out
-from sessions.scripted import EPSILON, gives, opened
-from tables.noise import FAR, patterned, silence
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.ledger.entries import Spent
 from targetcharge.mechanisms import above_threshold, batch, battery

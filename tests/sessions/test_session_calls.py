@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.sessions.scripted import EPSILON, computes, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, computes, gives, opened
 from targetcharge.outcomes import Side
 
 

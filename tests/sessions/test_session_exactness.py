@@ -11,9 +11,9 @@ import os
 
 import numpy as np
 import pytest
+from tests.sessions.games import PLAIN, WITH_TWICE, Wanderer, climber
 
 import targetcharge as tc
-from sessions.games import PLAIN, WITH_TWICE, Wanderer, climber
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger

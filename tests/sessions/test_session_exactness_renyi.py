@@ -8,9 +8,9 @@ import os
 
 import numpy as np
 import pytest
+from tests.sessions.games import ALL, Wanderer
 
 import targetcharge as tc
-from sessions.games import ALL, Wanderer
 from targetcharge.accounting import exact_delta, exact_epsilon, renyi_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, moment, response
 from targetcharge.audit.exact import leaky as leaking

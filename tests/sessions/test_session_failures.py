@@ -11,9 +11,9 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
+from tests.sessions.scripted import EPSILON, budget_of, computes, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, budget_of, computes, gives, opened
 from targetcharge.ledger import MemoryLedger
 from targetcharge.ledger.entries import Spent
 

@@ -9,9 +9,8 @@ import sys
 import threading
 
 import pytest
-
-from sessions.leaks import DATA, SECRET, lets_out
-from sessions.scripted import computes, gives, opened
+from tests.sessions.leaks import DATA, SECRET, lets_out
+from tests.sessions.scripted import computes, gives, opened
 
 SECONDS = 5.0
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.sessions.scripted import budget_of, gives
 
 import targetcharge as tc
-from sessions.scripted import budget_of, gives
 
 EPSILONS = (0.1, 0.05, 0.02)
 DELTAS = (0.0, 1e-7, 3e-7)

@@ -12,9 +12,9 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.sessions.scripted import EPSILON, budget_of, computes, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, budget_of, computes, gives, opened
 from targetcharge.accounting.meter import tariff
 from targetcharge.sessions.attempt import Failure
 from targetcharge.sessions.turn import Turn

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.sessions.scripted import computes, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import computes, gives, opened
 
 
 class Watched:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.sessions.scripted import EPSILON, budget_of, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, budget_of, gives, opened
 
 
 def test_a_release_publishes_and_pays_when_its_condition_holds():

@@ -8,10 +8,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from tests.sessions.leaks import DATA, SECRET, chain, lets_out
+from tests.sessions.scripted import computes, gives, opened
 
 import targetcharge as tc
-from sessions.leaks import DATA, SECRET, chain, lets_out
-from sessions.scripted import computes, gives, opened
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.sessions.scripted import computes, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import computes, gives, opened
 from targetcharge.sessions import gap
 
 

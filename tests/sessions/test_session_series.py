@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.sessions.leaks import DATA, chain
+from tests.sessions.scripted import budget_of, computes, gives, opened
+from tests.sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, pattern_of, series, spent
 
 import targetcharge as tc
-from sessions.leaks import DATA, chain
-from sessions.scripted import budget_of, computes, gives, opened
-from sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, pattern_of, series, spent
 from targetcharge.mechanisms import battery
 from targetcharge.sessions.requests import MOST_HITS, MOST_TOGETHER
 

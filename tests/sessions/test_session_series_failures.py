@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.sessions.leaks import DATA, SECRET, chain, lets_out
+from tests.sessions.scripted import gives, opened
+from tests.sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, drawing, series, sheets_of, spent
+from tests.sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 
 import targetcharge as tc
-from sessions.leaks import DATA, SECRET, chain, lets_out
-from sessions.scripted import gives, opened
-from sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, drawing, series, sheets_of, spent
-from sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.mechanisms import Series, battery
 from targetcharge.mechanisms.algorithm import Algorithm

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.sessions.scripted import EPSILON, budget_of, gives, opened
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, budget_of, gives, opened
 
 
 @pytest.fixture(params=["memory", "file"])

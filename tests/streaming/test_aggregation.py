@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.streaming.scripted_estimates import ScriptedCopies
 
 import targetcharge as tc
-from streaming.scripted_estimates import ScriptedCopies
 
 BUDGET = tc.Budget(400.0, 1e-6)
 SIZES = ("small", "middle", "large")

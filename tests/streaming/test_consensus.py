@@ -6,9 +6,9 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
+from tests.streaming.scripted_estimates import GRID, law_of, naive_scores, next_place
 
-from mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
-from streaming.scripted_estimates import GRID, law_of, naive_scores, next_place
 from targetcharge.streaming.consensus import Consensus
 from targetcharge.streaming.grid import Grid
 

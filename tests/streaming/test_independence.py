@@ -4,9 +4,9 @@ import math
 import random
 
 import pytest
+from tests.streaming.random_sketches import MorrisCounter, NoisyCounter, SamplingCounter
 
 import targetcharge as tc
-from streaming.random_sketches import MorrisCounter, NoisyCounter, SamplingCounter
 from targetcharge.randomness import SystemEntropy
 from targetcharge.streaming import independence
 from targetcharge.streaming.independence import seeded

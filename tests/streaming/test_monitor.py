@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from tests.streaming.days import FIRST, breaking, day, kinds, opened, people
 
 import targetcharge as tc
-from streaming.days import FIRST, breaking, day, kinds, opened, people
 from targetcharge.streaming.monitoring import Alert, Kind, Monitor, Rule
 
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.streaming.days import BUDGET, FIRST, breaking, day, kinds, opened, people
 
 import targetcharge as tc
-from streaming.days import BUDGET, FIRST, breaking, day, kinds, opened, people
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.queries.keys import Keys
 from targetcharge.streaming.monitoring import Monitor, Rule

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from tests.streaming.days import breaking, day, opened, people
 
 import targetcharge as tc
-from streaming.days import breaking, day, opened, people
 from targetcharge.streaming.monitoring import Monitor, Rule
 
 RULES = [

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment
 from targetcharge.streaming.items import Numbers
 

@@ -5,10 +5,10 @@ import threading
 
 import numpy as np
 import pytest
+from tests.sessions.leaks import lets_out
+from tests.streaming.random_sketches import NoisyCounter, counters, failing
 
 import targetcharge as tc
-from sessions.leaks import lets_out
-from streaming.random_sketches import NoisyCounter, counters, failing
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment
 
 BUDGET = tc.Budget(200.0, 1e-6)

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import ENOUGH, BufferedEntropy, pvalue
+from tests.streaming.scripted_estimates import GRID, ScriptedCopies, next_place
 
 import targetcharge as tc
-from mechanisms.goodness import ENOUGH, BufferedEntropy, pvalue
-from streaming.scripted_estimates import GRID, ScriptedCopies, next_place
 from targetcharge.ledger import Sheet
 from targetcharge.streaming.consensus import Consensus
 from targetcharge.streaming.grid import Grid

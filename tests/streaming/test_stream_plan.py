@@ -5,9 +5,9 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.streaming import plan, share_of_wrong_copies
 from targetcharge.streaming.consensus import Consensus
 from targetcharge.streaming.grid import Grid

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.streaming import DistinctValues, SecondMoment, distinct_values, second_moment
 from targetcharge.streaming.hashing import PRIME
 

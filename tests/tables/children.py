@@ -2,8 +2,9 @@
 
 from contextlib import suppress
 
+from tests.tables import people
+
 import targetcharge as tc
-from tables import people
 from targetcharge.mechanisms import battery
 
 FAR = 10**6

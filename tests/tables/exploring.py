@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.tables.chosen_noise import choose_noise
+from tests.tables.lockstep import Parted, Twins, facts, playing
+from tests.tables.tiny import quick
 
-from tables.chosen_noise import choose_noise
-from tables.lockstep import Parted, Twins, facts, playing
-from tables.tiny import quick
 from targetcharge.audit.exact import Claim, View, Views, judge
 from targetcharge.audit.exact.chance import Chance
 

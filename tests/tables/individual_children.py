@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from tables.individuals import opened
+from tests.tables.individuals import opened
+
 from targetcharge.tables.individual import UnitRoll
 
 

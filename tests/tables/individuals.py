@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+from tests.sessions.scripted import budget_of
 
 import targetcharge as tc
-from sessions.scripted import budget_of
 from targetcharge.tables.individual import UnitRoll
 
 EPSILON = 0.1

@@ -13,8 +13,9 @@ import queue
 import threading
 from contextlib import contextmanager
 
+from tests.tables.chosen_noise import ALL, HERE, NONE, pair_of
+
 import targetcharge as tc
-from tables.chosen_noise import ALL, HERE, NONE, pair_of
 
 _FAR = 10**6
 """No noise comes so far: its probability is 0 in double precision."""

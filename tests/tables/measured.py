@@ -9,7 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tables.worlds import missing
+from tests.tables.worlds import missing
+
 from targetcharge.tables import questions
 
 if TYPE_CHECKING:

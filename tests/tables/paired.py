@@ -6,10 +6,10 @@ import importlib
 from dataclasses import replace
 
 import numpy as np
+from tests.tables.individuals import counters
+from tests.tables.naive_units import naive_of, replayed, table_of
 
 import targetcharge as tc
-from tables.individuals import counters
-from tables.naive_units import naive_of, replayed, table_of
 
 KEYS = {
     ("week",): [0, 3, 1, 9],

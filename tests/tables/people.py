@@ -8,9 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from tests.sessions.scripted import budget_of
 
 import targetcharge as tc
-from sessions.scripted import budget_of
 
 EPSILON = 0.1
 MANY = 9000

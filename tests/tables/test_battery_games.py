@@ -8,10 +8,10 @@ from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
+from tests.sessions.scripted import EPSILON, computes, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from sessions.scripted import EPSILON, computes, opened
-from tables.noise import silence
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
+from tests.ledger.processes import child
+from tests.sessions.scripted import EPSILON, budget_of, gives, opened
+from tests.tables import children
+from tests.tables.noise import patterned
 
 import targetcharge as tc
-from ledger.processes import child
-from sessions.scripted import EPSILON, budget_of, gives, opened
-from tables import children
-from tables.noise import patterned
 from targetcharge.ledger.entries import Spent, answers_in
 from targetcharge.ledger.sqlite import verify
 

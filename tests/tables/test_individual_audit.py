@@ -13,11 +13,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.tables.exploring import chosen, claim_of, explore, verdict
+from tests.tables.tiny import budget, frames, opener, own, total
+from tests.tables.unit_games import climber, until, wandering
 
 import targetcharge as tc
-from tables.exploring import chosen, claim_of, explore, verdict
-from tables.tiny import budget, frames, opener, own, total
-from tables.unit_games import climber, until, wandering
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.audit.exact import ODOMETER, hockey_stick, judge, moment

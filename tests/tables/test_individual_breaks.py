@@ -7,13 +7,13 @@ import shutil
 from contextlib import suppress
 
 import pytest
+from tests.ledger.processes import child
+from tests.sessions.test_session_interrupts import Interrupter
+from tests.tables import individual_children as children
+from tests.tables.individuals import Drawn, capacity, counters, crowd, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from ledger.processes import child
-from sessions.test_session_interrupts import Interrupter
-from tables import individual_children as children
-from tables.individuals import Drawn, capacity, counters, crowd, opened
-from tables.noise import silence
 from targetcharge.ledger.entries import Spent
 from targetcharge.tables.individual import UnitRoll
 

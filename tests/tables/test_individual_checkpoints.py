@@ -7,10 +7,10 @@ import shutil
 import stat
 
 import pytest
+from tests.tables.individuals import counters, crowd, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from tables.individuals import counters, crowd, opened
-from tables.noise import silence
 from targetcharge.tables import private_files
 from targetcharge.tables.individual import UnitRoll, roll
 

@@ -8,11 +8,11 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from tests.ledger.processes import Child, child
+from tests.tables import unit_children as children
+from tests.tables.individuals import Drawn, counters, opened
+from tests.tables.naive_units import Asked, asked_in, naive_of, random_rows, replay_of, replayed, table_of
 
-from ledger.processes import Child, child
-from tables import unit_children as children
-from tables.individuals import Drawn, counters, opened
-from tables.naive_units import Asked, asked_in, naive_of, random_rows, replay_of, replayed, table_of
 from targetcharge.ledger.entries import Spent
 
 ASKERS = int(os.environ.get("TARGETCHARGE_UNIT_ASKERS", "3"))

@@ -7,12 +7,12 @@ import math
 
 import pyarrow as pa
 import pytest
+from tests.tables.exploring import chosen, claim_of, explore, verdict
+from tests.tables.tiny import budget, frames, opener, own, total
+from tests.tables.unit_games import until
+from tests.tables.unit_mistakes import MISTAKES, broken
 
 import targetcharge as tc
-from tables.exploring import chosen, claim_of, explore, verdict
-from tables.tiny import budget, frames, opener, own, total
-from tables.unit_games import until
-from tables.unit_mistakes import MISTAKES, broken
 from targetcharge.audit.exact import judge
 
 

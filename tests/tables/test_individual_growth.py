@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from tests.tables.individuals import Drawn, counters, crowd, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from tables.individuals import Drawn, counters, crowd, opened
-from tables.noise import silence
 from targetcharge.tables.individual import UnitRoll
 
 FIRST = crowd((range(20), 0))

@@ -5,13 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tables.individuals import counters, crowd, opened
+from tests.tables.individuals import counters, crowd, opened
 
 ASKS = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
-from tables.individuals import crowd, opened
+from tests.tables.individuals import crowd, opened
 from targetcharge.tables.individual import UnitRoll
 t = opened(crowd((range(40), 0), (range(40, 60), 1)), 3, ledger=sys.argv[1])
 assert t.above("week = 0", -1000).hit
@@ -27,8 +26,8 @@ os.kill(os.getpid(), signal.SIGKILL)
     ("when", "spent"), [("between two calls", [1] * 40 + [0] * 20), ("in a call", [2] * 40 + [1] * 20)]
 )
 def test_who_pays_when_a_process_is_killed(tmp_path, when, spent):
-    path, tests = tmp_path / "ledger.db", Path(__file__).parent.parent
-    child = subprocess.run([sys.executable, "-c", ASKS, str(path), str(tests), when], check=False)  # noqa: S603 - our own interpreter
+    path, root = tmp_path / "ledger.db", Path(__file__).parents[2]
+    child = subprocess.run([sys.executable, "-c", ASKS, str(path), str(root), when], check=False)  # noqa: S603 - our own interpreter
     assert child.returncode == -9
     with opened(crowd((range(40), 0), (range(40, 60), 1)), 3, ledger=path) as t:
         assert counters(t) == spent

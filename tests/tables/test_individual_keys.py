@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from tests.tables.individuals import counters, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from tables.individuals import counters, opened
-from tables.noise import silence
 
 KINDS = {
     "integer": (pa.int64(), [2**63 - 1, -(2**63), 2**53 + 1, 2**53, 0]),

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from tests.sessions.scripted import budget_of
+from tests.tables.individuals import EPSILON, Drawn, capacity, counters, crowd, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from sessions.scripted import budget_of
-from tables.individuals import EPSILON, Drawn, capacity, counters, crowd, opened
-from tables.noise import silence
 from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.engines.contributions import Contributions
 from targetcharge.tables.individual.counters import Counters

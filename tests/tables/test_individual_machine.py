@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from tests.tables.individuals import Drawn, opened
+from tests.tables.naive_units import random_rows
+from tests.tables.paired import Pair, noise_of
+from tests.tables.test_individual_simulation import Player
 
 import targetcharge as tc
-from tables.individuals import Drawn, opened
-from tables.naive_units import random_rows
-from tables.paired import Pair, noise_of
-from tables.test_individual_simulation import Player
 from targetcharge.ledger.entries import Spent
 from targetcharge.tables.individual import UnitRoll, roll
 

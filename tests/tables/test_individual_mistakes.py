@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from tests.sessions.scripted import budget_of
+from tests.tables.individuals import EPSILON, opened
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from sessions.scripted import budget_of
-from tables.individuals import EPSILON, opened
-from tables.noise import silence
 
 FRAME = pd.DataFrame({"unit": range(30), "week": [0, 1, 2] * 10, "fee": 1.5})
 CHARGING = ("shared", "individual")

@@ -13,12 +13,12 @@ import random
 from collections import deque
 
 import pytest
+from tests.tables.individuals import Drawn, counters, opened
+from tests.tables.naive_units import random_rows, table_of
+from tests.tables.paired import Pair
+from tests.tables.test_individual_simulation import Player
 
 import targetcharge as tc
-from tables.individuals import Drawn, counters, opened
-from tables.naive_units import random_rows, table_of
-from tables.paired import Pair
-from tables.test_individual_simulation import Player
 
 GAMES = int(os.environ.get("TARGETCHARGE_UNIT_GAMES", "5"))
 STEPS = int(os.environ.get("TARGETCHARGE_UNIT_STEPS", "25"))

@@ -9,12 +9,12 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from tests.sessions.leaks import SECRET, chain, frames, lets_out
+from tests.tables.individuals import counters, opened
+from tests.tables.naive_units import random_rows, replayed, table_of
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from sessions.leaks import SECRET, chain, frames, lets_out
-from tables.individuals import counters, opened
-from tables.naive_units import random_rows, replayed, table_of
-from tables.noise import silence
 from targetcharge.engines.contributions import Contributions
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.ledger.entries import Pending, answers_in, entry_of, text_of

@@ -9,12 +9,12 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
+from tests.tables.individuals import Drawn, counters, opened
+from tests.tables.naive_units import PREDICATES, Asked, random_rows, table_of
+from tests.tables.noise import silence
+from tests.tables.paired import KEYS, Pair, days, hours, noise_of, what_of
 
 import targetcharge as tc
-from tables.individuals import Drawn, counters, opened
-from tables.naive_units import PREDICATES, Asked, random_rows, table_of
-from tables.noise import silence
-from tables.paired import KEYS, Pair, days, hours, noise_of, what_of
 from targetcharge.tables.individual import UnitRoll, roll
 
 GAMES = int(os.environ.get("TARGETCHARGE_UNIT_GAMES", "5"))

@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.tables.people import MANY, near, opened, table
 
 import targetcharge as tc
-from tables.people import MANY, near, opened, table
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q

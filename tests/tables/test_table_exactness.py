@@ -8,11 +8,11 @@ import random
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.tables.measured import BY, WHERE, any_of, counted, grouped, totalled
+from tests.tables.noise import silence
+from tests.tables.worlds import SOURCES, UNITS, World
 
 import targetcharge as tc
-from tables.measured import BY, WHERE, any_of, counted, grouped, totalled
-from tables.noise import silence
-from tables.worlds import SOURCES, UNITS, World
 from targetcharge.tables import questions
 from targetcharge.tables.numbers import number_of
 

@@ -15,11 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.ledger.processes import child
+from tests.tables import children
+from tests.tables.people import EPSILON, near, opened, source, table
 
 import targetcharge as tc
-from ledger.processes import child
-from tables import children
-from tables.people import EPSILON, near, opened, source, table
 from targetcharge.ledger.entries import Spent
 from targetcharge.ledger.sqlite import verify
 from targetcharge.tables import questions as q

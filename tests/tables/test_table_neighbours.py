@@ -9,12 +9,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tests.sessions.leaks import lets_out
+from tests.tables import mistakes, visits
+from tests.tables.looking import look
+from tests.tables.noise import silence
 
 import targetcharge as tc
-from sessions.leaks import lets_out
-from tables import mistakes, visits
-from tables.looking import look
-from tables.noise import silence
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q

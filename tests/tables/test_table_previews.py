@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from mechanisms.goodness import BufferedEntropy
 from targetcharge.engines.duckdb.connecting import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.tables.people import EPSILON, SOURCES, near, opened, source, table
 
 import targetcharge as tc
-from tables.people import EPSILON, SOURCES, near, opened, source, table
 from targetcharge.tables import questions as q
 
 A, B = "kind = 'a'", "kind = 'b'"

@@ -13,10 +13,10 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
+from tests.tables.measured import BOUNDS, BY, GRIDS, WHERE
+from tests.tables.worlds import COLUMNS, SOURCES, UNITS, World
 
 import targetcharge as tc
-from tables.measured import BOUNDS, BY, GRIDS, WHERE
-from tables.worlds import COLUMNS, SOURCES, UNITS, World
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.noise import rate_for

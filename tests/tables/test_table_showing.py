@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import pyarrow as pa
 import pytest
+from tests.tables.people import opened, table
 
 import targetcharge as tc
-from tables.people import opened, table
 from targetcharge.tables import questions as q
 
 SCRIPT = "<script>alert('x')</script>&<b>\""

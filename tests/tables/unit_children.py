@@ -6,9 +6,10 @@ import os
 import random
 import signal
 
+from tests.tables.individuals import opened
+from tests.tables.naive_units import table_of
+
 import targetcharge as tc
-from tables.individuals import opened
-from tables.naive_units import table_of
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.tables import private_files

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
+from tests.tables.tiny import Z, frames, opener
 
 import targetcharge as tc
-from tables.tiny import Z, frames, opener
 
 GROUPS = (1, 2, 3)
 MENU = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.audit.exact.broken import broken
 
 import targetcharge as tc
-from audit.exact.broken import broken
 from targetcharge.audit.exact import Claim, attack, explore, judge, opener
 from targetcharge.audit.exact.strategy import STOP, Strategy
 from targetcharge.audit.exact.tools import TOOLS, usable

@@ -7,8 +7,8 @@ import itertools
 import math
 
 import pytest
+from tests.audit.exact.broken import MISTAKES, ORDER, broken
 
-from audit.exact.broken import MISTAKES, ORDER, broken
 from targetcharge.accounting import exact_epsilon
 from targetcharge.audit.exact import ODOMETER, Claim, Running, Twin, explore, judge, leaky, opener, response
 from targetcharge.audit.exact.strategy import Strategy

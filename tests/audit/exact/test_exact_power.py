@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.audit.exact.broken import MISTAKES, ORDER, broken
 
-from audit.exact.broken import MISTAKES, ORDER, broken
 from targetcharge.audit.exact import Claim, attack, opener
 from targetcharge.audit.exact.player import Player
 

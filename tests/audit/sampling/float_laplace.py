@@ -4,8 +4,7 @@ import math
 import random
 
 import numpy as np
-
-from audit.sampling.wild import shared_laplace
+from tests.audit.sampling.wild import shared_laplace
 
 
 def by_logarithm(scale):

@@ -3,9 +3,9 @@
 import random
 
 from scipy.stats import binomtest
+from tests.audit.sampling.lengths import runs
 
 import targetcharge as tc
-from audit.sampling.lengths import runs
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import epsilon_at_least
 from targetcharge.audit.sampling.events import candidates

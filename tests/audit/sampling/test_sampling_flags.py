@@ -1,12 +1,12 @@
 """The audit can fail: broken mechanisms that must be flagged."""
 
 import pytest
+from tests.audit.sampling.lengths import runs
+from tests.audit.sampling.session_scripts import budget_of, until_hits
+from tests.audit.sampling.sparse_vector import WRONG
+from tests.audit.sampling.wild import shared_laplace, shared_uniform
 
 import targetcharge as tc
-from audit.sampling.lengths import runs
-from audit.sampling.session_scripts import budget_of, until_hits
-from audit.sampling.sparse_vector import WRONG
-from audit.sampling.wild import shared_laplace, shared_uniform
 from targetcharge.audit import black_box
 from targetcharge.randomness import Rate, discrete_laplace
 

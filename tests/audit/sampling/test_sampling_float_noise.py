@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.audit.sampling import float_laplace as laplace
 
 import targetcharge as tc
-from audit.sampling import float_laplace as laplace
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling.float_noise import Noise, digits, likely_noises
 from targetcharge.randomness import Rate, discrete_laplace

@@ -1,12 +1,12 @@
 """Correct mechanisms and our own sessions pass."""
 
 import pytest
+from tests.audit.sampling import session_scripts as scripts
+from tests.audit.sampling.lengths import runs
+from tests.audit.sampling.session_scripts import DELTA, EPSILON, budget_of, until_hits
+from tests.audit.sampling.sparse_vector import RIGHT
 
 import targetcharge as tc
-from audit.sampling import session_scripts as scripts
-from audit.sampling.lengths import runs
-from audit.sampling.session_scripts import DELTA, EPSILON, budget_of, until_hits
-from audit.sampling.sparse_vector import RIGHT
 from targetcharge.accounting import exact_epsilon, renyi_epsilon
 from targetcharge.audit import black_box, interaction
 from targetcharge.mechanisms import above_threshold, between_thresholds, exponential, noisy_count, noisy_max

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
+from tests.audit.sampling.lengths import runs
 
 import targetcharge as tc
-from audit.sampling.lengths import runs
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import Counts, delta_at_least, epsilon_at_least, fewest_seen, rarest
 from targetcharge.audit.sampling.events import Event, candidates, varied

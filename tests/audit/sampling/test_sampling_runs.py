@@ -5,9 +5,9 @@ import random
 
 import numpy as np
 import pytest
+from tests.audit.sampling.wild import seed_shared, shared_uniform
 
 import targetcharge as tc
-from audit.sampling.wild import seed_shared, shared_uniform
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling.predictable import PredictableEntropy
 from targetcharge.audit.sampling.runs import collect
