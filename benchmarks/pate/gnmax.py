@@ -77,7 +77,7 @@ def authors_epsilon(cost: float, delta: float) -> float:
 
 
 def renyi_epsilon(cost: float, delta: float) -> float:
-    """Return ε by the conversion of docs/theory.md#renyi-charging at the best order."""
+    """Return ε by the conversion of docs/theory/renyi.md#renyi-charging at the best order."""
     exponent = _ORDERS - 1
     return float(np.min(_ORDERS * cost + np.log1p(-1 / _ORDERS) - (math.log(delta) + np.log(_ORDERS)) / exponent))
 

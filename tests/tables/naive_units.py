@@ -1,7 +1,7 @@
 """Budgets of individuals, naively: rows in lists, a dict of what each unit has paid, predicates as functions.
 
-Written from DESIGN section 5 and docs/theory.md#individual-charging, and not from the code. Prices are not its
-affair: it is given a function that tells them (tests/accounting/test_allowance.py checks that one).
+Written from DESIGN section 5 and docs/theory/tables.md#individual-charging, and not from the code. Prices are not
+its affair: it is given a function that tells them (tests/accounting/test_allowance.py checks that one).
 """
 
 from __future__ import annotations

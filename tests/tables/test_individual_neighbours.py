@@ -1,7 +1,7 @@
 """Two tables that differ by one unit and publish the same: nobody else's meter, or part in it, may differ.
 
-That is the step of the proof (docs/theory.md#individual-charging) from which all else follows. The noise of the
-second table is what makes it publish what the first one did.
+That is the step of the proof (docs/theory/tables.md#individual-charging) from which all else follows. The noise of
+the second table is what makes it publish what the first one did.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 With caution c the mark has probability cπ/(1+cπ), at most c/(2+c), where π is the probability of all outcomes but
 the likeliest; c = 1 is the paper's wrapper. A larger c marks more and makes each mark cheaper. Which pairs of laws
-can be worst is proven (docs/theory.md#caution). Over those few families, of one or two parameters, the price is
-the largest value on a fine grid, with a margin of 0.1%.
+can be worst is proven (docs/theory/renyi.md#caution). Over those few families, of one or two parameters, the price
+is the largest value on a fine grid, with a margin of 0.1%.
 
 >>> round(boundary(2.0, 0.1, 2.0), 5)
 0.01675

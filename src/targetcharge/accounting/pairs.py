@@ -40,7 +40,7 @@ class Split:
 
 
 def split(p0: ArrayLike, p1: ArrayLike, epsilon: float) -> Split:
-    """Return the structure lemma's parts of an ε-indistinguishable pair (docs/theory.md#structure-lemma)."""
+    """Return the structure lemma's parts of an ε-indistinguishable pair (docs/theory/paper.md#structure-lemma)."""
     law0, law1 = _pair(p0, p1)
     epsilon = checks.query_epsilon(epsilon, "epsilon")
     common = _common(law0, law1, epsilon)

@@ -1,12 +1,12 @@
 """The paper's theorem "Privacy of Target-Charging", with its slips corrected.
 
 A session of (ε, q)-targets that stops at τ hits uses the data in at most r = (1+α)τ/q computations, but for a
-chance of δ*(τ, α); composing r computations gives the guarantee (docs/theory.md#the-papers-theorem):
+chance of δ*(τ, α); composing r computations gives the guarantee (docs/theory/paper.md#the-papers-theorem):
 
     basic      ( rε ,                                    δ* + C_δ )
     advanced   ( ½rε² + ε·sqrt(2r ln(1/δ)) ,         δ + δ* + C_δ )
 
-The paper prints the advanced line without the 2 under the root; that is false (docs/theory.md#errata).
+The paper prints the advanced line without the 2 under the root; that is false (docs/theory/errata.md#errata).
 
 >>> round(paper_epsilon(0.1, 20, 1e-6), 3)
 6.835
@@ -52,7 +52,7 @@ def _computations(hits: int, q: float, overrun: float, tail: Tail) -> float:
     """Return r: the number of data-dependent computations that is exceeded with chance at most `overrun`."""
     if tail == "exact":
         # More than r are needed exactly if r of them hit fewer than τ times. (Counting one more, as the
-        # Chernoff forms may, would claim one computation too few: docs/theory.md#errata.)
+        # Chernoff forms may, would claim one computation too few: docs/theory/errata.md#errata.)
         # Pr[Bin(r, q) < τ] is the complement of the regularised incomplete beta function I_q(τ, r-τ+1).
         spare = largest_integer(lambda more: float(betaincc(hits, more, q)) * (1 + 1e-10) > overrun)
         return float(hits + spare)

@@ -7,7 +7,7 @@ At order a > 1 the *price* of a target is the smallest κ such that for all neig
 All functions return an upper bound and `inf` where no finite price exists. The bound is at most 1e-9 above the
 supremum up to 99.9% of the largest finite order (Boundary: 0.2%, where (a-1)ε > 1e-6), looser just below it.
 They are cached: a session prices the same few questions over and over.
-Proofs: docs/theory.md#renyi-prices.
+Proofs: docs/theory/renyi.md#renyi-prices.
 
 >>> round(not_prior(2.0, 0.1), 7)
 0.0235605
@@ -24,7 +24,8 @@ MAX_BOUNDARY_EPSILON = 1.0
 """The boundary wrapper's price was tried up to this ε; above it the wrapper is refused."""
 
 BOUNDARY_MARGIN = 1e-3
-"""Relative margin on the boundary price, whose worst case is a maximum on a grid (docs/theory.md#caution)."""
+"""Relative margin on the boundary price, whose worst case is a maximum on a grid
+(docs/theory/renyi.md#caution)."""
 
 _LARGEST_EXPONENT = 300.0
 
@@ -48,7 +49,7 @@ def _moment_excess(order: float, epsilon: float) -> float:
 def not_prior(order: float, epsilon: float) -> float:
     """Price of NotPrior: -(a-1)ε - ln(1 + e^ε - e^{aε}), written as -ln(1 - (e^{(a-1)ε} - 1)(e^{aε} - 1)).
 
-    Finite for a < ln(1 + e^ε)/ε. Attained by randomised response (docs/theory.md#renyi-prices).
+    Finite for a < ln(1 + e^ε)/ε. Attained by randomised response (docs/theory/renyi.md#renyi-prices).
     """
     if order * epsilon > _LARGEST_EXPONENT:
         return math.inf
@@ -59,7 +60,7 @@ def not_prior(order: float, epsilon: float) -> float:
 def q_target(order: float, epsilon: float, q: float) -> float:
     """Price of any (ε, q)-target: -ln(1 - (m-1)/H), with H the least moment mass a hit can carry.
 
-    H = q e^{-uε} if q ≤ 1-x, else (1-x) e^{-uε} + (q - (1-x)) e^{uε} (docs/theory.md#renyi-prices).
+    H = q e^{-uε} if q ≤ 1-x, else (1-x) e^{-uε} + (q - (1-x)) e^{uε} (docs/theory/renyi.md#renyi-prices).
     For q > 1-x this equals ln H - ln(1 - (1-q) e^{uε}), the stable form for large prices.
     """
     shift = (order - 1) * epsilon
@@ -81,7 +82,7 @@ def q_target(order: float, epsilon: float, q: float) -> float:
 def disagreement(order: float, epsilon: float) -> float:
     """Price of "the two runs differ": ln(2 m₊ m₋ / (1 - m₊² - m₋²)), m₊ = x e^{uε}, m₋ = (1-x) e^{-uε}.
 
-    Since 2 m₊ m₋ = 2x(1-x) and m₊ + m₋ = m this is -ln(1 - (m² - 1)/(2x(1-x))) (docs/theory.md#run-twice).
+    Since 2 m₊ m₋ = 2x(1-x) and m₊ + m₋ = m this is -ln(1 - (m² - 1)/(2x(1-x))) (docs/theory/exact.md#run-twice).
     """
     if order * epsilon > _LARGEST_EXPONENT:
         return math.inf
@@ -92,7 +93,7 @@ def disagreement(order: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=4096)
 def boundary(order: float, epsilon: float) -> float:
-    """Price of the boundary wrapper's mark: max(κ₂, κ₃) with a margin of 0.1% (docs/theory.md#boundary).
+    """Price of the boundary wrapper's mark: max(κ₂, κ₃) with a margin of 0.1% (docs/theory/renyi.md#boundary).
 
     With w = 1 - e^{-ε} and E = e^ε - 1:
     κ₂ = -ln( e^{aε} (3(1 - w/3)^a - (1+w)^a) - 1 ), one dominant outcome against none;

@@ -1,6 +1,6 @@
 """The paper's q of each target: how often, at least, the part of a computation that uses the data hits.
 
-`tc.accounting.best_q` verifies each of them over neighbouring pairs. Proofs: docs/theory.md#q-values.
+`tc.accounting.best_q` verifies each of them over neighbouring pairs. Proofs: docs/theory/paper.md#q-values.
 
 >>> round(not_prior(0.1), 4), round(disagreement(0.1), 4)
 (0.475, 0.2585)

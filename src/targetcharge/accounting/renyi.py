@@ -2,7 +2,7 @@
 
 A session that charges the price κ for each hit and never lets the charges exceed K has a Rényi moment of at
 most e^K at its order a, hence is (ε', δ')-DP with ε' = K/u + ln(1-1/a) - (ln δ' + ln a)/u, u = a-1
-(docs/theory.md#renyi-charging). Every order gives a true statement; the best order gives the smallest ε'.
+(docs/theory/renyi.md#renyi-charging). Every order gives a true statement; the best order gives the smallest ε'.
 
 >>> from targetcharge.accounting.targets import NotPrior
 >>> round(renyi_epsilon(NotPrior(False), 0.1, 20, 1e-6), 3)

@@ -61,7 +61,7 @@ def label(
     """Label public requests by the private votes of teachers, within a session's budget.
 
     Each request is one ε-DP computation of the votes, in order, where a changed record changes one teacher's vote:
-    two counts of a row move by one. The session's guarantee is about such a change (docs/theory.md#votes).
+    two counts of a row move by one. The session's guarantee is about such a change (docs/theory/labels.md#votes).
     A budget that is spent on the way ends the call: the rest is unanswered.
 
     Args:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     """All targets of a type, or one target."""
 
 ANY_PRIOR: Final[tuple[Support, ...]] = (NotPrior, Everything)
-"""What every (ε, δ)-DP algorithm supports: one free outcome, or none (docs/theory.md#exact-accounting)."""
+"""What every (ε, δ)-DP algorithm supports: one free outcome, or none (docs/theory/exact.md#exact-accounting)."""
 
 
 class Oracle(Protocol):

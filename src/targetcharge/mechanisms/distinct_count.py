@@ -65,7 +65,7 @@ def distinct_count(
     (elements + m·k)/√m. One pass over the elements, in memory that does not depend on them: a byte a bucket.
 
     The ε is exact for a random function in the place of the hash. The hash is BLAKE2b with a secret key, drawn
-    anew for every run: ε holds against all who cannot tell it from one (docs/theory.md#distinct-counts).
+    anew for every run: ε holds against all who cannot tell it from one (docs/theory/labels.md#distinct-counts).
 
     Args:
         elements: a function of the data that returns an array or any other iterable of integers, floats, texts or

@@ -43,7 +43,8 @@ class MaximaLaw:
 
     An element has a level above i with probability tails[i]/2^64, exactly: its word, 64 fair bits, is below
     tails[i]. Adding an element to a bucket changes the probability of any maximum by a factor from F to
-    1 + 1/phantoms, where F = 1 - tails[0]/2^64 is the probability of the floor (docs/theory.md#distinct-counts).
+    1 + 1/phantoms, where F = 1 - tails[0]/2^64 is the probability of the floor
+    (docs/theory/labels.md#distinct-counts).
 
     Attributes:
         phantoms: in every bucket.

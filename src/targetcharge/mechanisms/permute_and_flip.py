@@ -50,7 +50,7 @@ def permute_and_flip(
 
     That probability is e^{-ε·(best - score)/(2·sensitivity)}; with monotone scores without the 2.
     *Why it is ε-DP:* its outcome has the law of the largest score with independent exponential noise of rate
-    ε/(2·sensitivity), for which the argument of `noisy_max` holds (docs/theory.md#permute-and-flip).
+    ε/(2·sensitivity), for which the argument of `noisy_max` holds (docs/theory/labels.md#permute-and-flip).
 
     Args:
         scores: a function of the data: one number for each outcome, in their order. What counts is the number it

@@ -1,7 +1,8 @@
 """Selections: the best of many candidates, each run once, published in the order of their scores.
 
 A stopping rule sees what was released so far and names a floor; the sweep ends when the next score is below it. It
-never sees a score that is not released: a rule that does breaks the guarantee (docs/theory.md#exact-accounting).
+never sees a score that is not released: a rule that does breaks the guarantee
+(docs/theory/exact.md#exact-accounting).
 
 >>> from targetcharge.ledger import Answer
 >>> gap(5)([Answer(30, True, 1.0, seq=1, candidate=2), Answer(28, True, 1.0, seq=2, candidate=0)])

@@ -5,7 +5,7 @@ copies in its cell or below it, and those in its cell or above it. So the median
 copies, and a cell that all of them are above has none. Where the stream is gets a public bonus, its *inertia*.
 
 *Why it is ε-DP:* a copy that is replaced moves each score by at most one, some up and some down; the choice is
-permute-and-flip with rate ε/2 (docs/theory.md#streams). An estimate that is not a number lies in no cell.
+permute-and-flip with rate ε/2 (docs/theory/labels.md#streams). An estimate that is not a number lies in no cell.
 
 >>> import numpy as np
 >>> from targetcharge.randomness import SystemEntropy

@@ -109,7 +109,7 @@ def share_of_wrong_copies(budget: Budget, failure: float) -> float:
     """Return how large a share of the copies is expected to be ever wrong, at most: e^ε·failure + δ.
 
     Who chooses the stream by what is published makes no copy fail more often than that, if it fails on any stream
-    that is fixed beforehand with a probability of at most `failure` (docs/theory.md#streams).
+    that is fixed beforehand with a probability of at most `failure` (docs/theory/labels.md#streams).
 
     >>> import targetcharge as tc
     >>> round(share_of_wrong_copies(tc.Budget(3.0, 1e-6), failure=0.001), 4)

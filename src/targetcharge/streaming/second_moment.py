@@ -2,8 +2,8 @@
 
 Each row of a sketch adds up the weights of all items with random signs; the mean square of the rows estimates the
 moment without bias. Signs are bits of values that are independent for any four items, so a copy with r rows has
-a relative variance of at most 2/r (docs/theory.md#streams). Who sees its estimates soon finds items whose signs
-cancel: of all sketches this is the easiest to break.
+a relative variance of at most 2/r (docs/theory/labels.md#streams). Who sees its estimates soon finds items whose
+signs cancel: of all sketches this is the easiest to break.
 
 >>> from targetcharge.randomness import SystemEntropy
 >>> copies = SecondMoment(rows=61).copies(2, SystemEntropy())

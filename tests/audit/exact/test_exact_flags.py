@@ -65,7 +65,7 @@ def larger_gap(ranking):
 
 
 def peeking(player):
-    """The game of docs/theory.md: the rule sees scores that are not published; go on with the hits left."""
+    """The game of docs/theory/exact.md: the rule sees scores that are not published; go on with the hits left."""
     pairs = [response(0.1, first, second) for second, first in SCORES]
     candidates = [player.algorithm(pair, 0.1) for pair in pairs]
 

@@ -2,7 +2,7 @@
 
 Value iteration approaches the truth from below, the unsafe side. So nothing here relies on how the levels
 were computed. Let V* be the computed levels on the cells -b..t, and suppose (1+η)V* ≥ TV* at each of them,
-T being the Bellman operator; η is *measured*. Then (docs/theory.md#certificate)
+T being the Bellman operator; η is *measured*. Then (docs/theory/exact.md#certificate)
 
     truth_s(j)  ≤  (1+η)^N · ( V*_s(j) + top_s(j) + bottom_s(j) ) + 1e-100,
 

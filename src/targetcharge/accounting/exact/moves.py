@@ -2,7 +2,7 @@
 
 A session's privacy loss is j·ε for an integer j. By the structure lemma the worst computation is randomised
 response with x = e^ε/(1 + e^ε): it moves j up with probability x or down with 1-x, and each way either
-hits or not. Which ways may hit is what the kind of target decides (docs/theory.md#exact-accounting).
+hits or not. Which ways may hit is what the kind of target decides (docs/theory/exact.md#exact-accounting).
 
 >>> from targetcharge.accounting.kind import Kind
 >>> [move.name for move in moves_of(Kind(disagreement=True), 0.1)]
@@ -26,7 +26,7 @@ class Move:
     """One extreme computation: where the loss goes, with which probability, with and without a hit.
 
     Attributes:
-        name: as in docs/theory.md.
+        name: as in docs/theory/exact.md.
         miss: probability by step, when the outcome is free.
         hit: probability by step, when the outcome costs one hit.
     """

@@ -1,8 +1,8 @@
 """Allowances: what each unit may be charged, where every unit has a meter of its own.
 
 A unit is charged by what it contributes. One that moves a number by c of at most Δ steps, under noise of rate
-ε/Δ, sees a computation with ε·c/Δ (docs/theory.md#individual-charging). Counters are arrays of 64-bit integers or
-less, so prices and capacity are put on a scale that fits: prices rounded up, the capacity down.
+ε/Δ, sees a computation with ε·c/Δ (docs/theory/tables.md#individual-charging). Counters are arrays of 64-bit
+integers or less, so prices and capacity are put on a scale that fits: prices rounded up, the capacity down.
 
 >>> from targetcharge.accounting.budget import Budget
 >>> from targetcharge.accounting.meter.tariff import exact_tariff, renyi_tariff

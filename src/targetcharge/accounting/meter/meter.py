@@ -67,7 +67,7 @@ class Meter:
     """A running total of prices against a capacity, and of the computations' own δ against a reserve.
 
     What was charged depends on the data, so a guarantee computed from it would be false: `guarantee` is the
-    whole budget's, `odometer()` the running figure that may be shown (docs/theory.md#odometer).
+    whole budget's, `odometer()` the running figure that may be shown (docs/theory/renyi.md#odometer).
 
     With a budget for every individual this meter counts what was published, which is public; the capacity is each
     unit's own, and it refuses only what no unit could ever pay.
@@ -88,7 +88,7 @@ class Meter:
             budget: of the whole session.
             tariff: made for the budget less `computation_delta`, and for this number of alternatives.
             computation_delta: the part of the budget's δ reserved for the computations' own δ.
-            alternatives: how many meters, one a target, share the budget (docs/theory.md#several-targets).
+            alternatives: how many meters, one a target, share the budget (docs/theory/renyi.md#several-targets).
             individual: whether each unit has a meter of its own, with this capacity.
         """
         computation_delta = checks.delta(computation_delta, "computation_delta")

@@ -43,7 +43,7 @@ def _rate(epsilon: float, sensitivity: int) -> float:
 
 
 def _q_at(rate: float, width: int, sensitivity: int) -> float:
-    """Return (1 - e^{-w·rate})/(e^{Δ·rate} + 1), Δ the sensitivity (docs/theory.md#q-values, row d)."""
+    """Return (1 - e^{-w·rate})/(e^{Δ·rate} + 1), Δ the sensitivity (docs/theory/paper.md#q-values, row d)."""
     return qvalues.between(rate, width) * (qvalues.not_prior(sensitivity * rate) / qvalues.not_prior(rate))
 
 
@@ -99,7 +99,7 @@ class Between(Target):
         """Return the (ε, q) of a unit that moves the count by so many steps, at most the sensitivity.
 
         The noise is the one drawn for ε: its rate R makes the pair (steps·R)-indistinguishable, and the band's q
-        is (1 - e^{-wR})/(e^{steps·R} + 1) (docs/theory.md#q-values, row d). ε from above, q from below.
+        is (1 - e^{-wR})/(e^{steps·R} + 1) (docs/theory/paper.md#q-values, row d). ε from above, q from below.
         """
         rate = _rate(epsilon, self.sensitivity)
         return min(epsilon, up(rate * steps)), down(_q_at(rate, self.width, steps))

@@ -1,7 +1,8 @@
 """Choosing one of several by their counts, for whole tables of counts: mechanisms, one file each.
 
 Each is ε-DP where a changed unit moves each count of a row by at most one, some up and some down, as one vote of
-many does: the scores have sensitivity 1 and are not monotone, so the rate of decay is ε/2 (docs/theory.md#votes).
+many does: the scores have sensitivity 1 and are not monotone, so the rate of decay is ε/2
+(docs/theory/labels.md#votes).
 
 >>> sorted(CHOICES)
 ['exponential', 'noisy_max', 'permute_and_flip']

@@ -1,0 +1,79 @@
+"""Every page, anchor and file that the sources and the docs point to exists, and Markdown lines are short."""
+
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MADE = {"site", "out", "build", "dist"}
+FOLDERS = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name not in MADE]
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in folder.rglob("*.md"))])
+SOURCES = sorted([*PAGES, *(file for folder in FOLDERS for file in folder.rglob("*.py"))])
+
+MENTION = re.compile(r"\bdocs/[\w./-]+\.md(?:#[\w-]+)?")  # anywhere: a page, from the root
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # in a page: relative to the page
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+
+
+def text(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def github_slug(heading: str) -> str:
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def mkdocs_slug(heading: str) -> str:
+    plain = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Return the anchors of a page that both GitHub and the built site know."""
+    headings = HEADING.findall(FENCED.sub("", text(page)))
+    return frozenset(map(github_slug, headings)) & frozenset(map(mkdocs_slug, headings))
+
+
+def broken(link: str, base: Path, page: Path) -> bool:
+    """Return whether a link on `page`, relative to the folder `base`, points to nothing."""
+    path, _, anchor = link.partition("#")
+    target = (base / path).resolve() if path else page
+    return not target.exists() or (anchor != "" and anchor not in anchors(target))
+
+
+def test_pages_that_are_mentioned_exist():
+    mentions = [(file, link) for file in SOURCES for link in MENTION.findall(text(file))]
+    assert len(mentions) > 40
+    assert [(str(file), link) for file, link in mentions if broken(link, ROOT, file)] == []
+
+
+def test_links_lead_somewhere():
+    words = {page: re.sub(r"`[^`\n]*`", "", FENCED.sub("", text(page))) for page in PAGES}
+    links = [(page, link) for page in PAGES for link in LINK.findall(words[page]) if "://" not in link]
+    assert len(links) > 100
+    assert [(str(page), link) for page, link in links if broken(link, page.parent, page)] == []
+
+
+def test_lines_are_short():
+    lines = [(page, number, line) for page in PAGES for number, line in enumerate(text(page).split("\n"), 1)]
+    assert [f"{page}:{number}" for page, number, line in lines if len(line) >= 120] == []
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r"^ +- ([\w./-]+\.md)$", text(ROOT / "mkdocs.yml"), re.MULTILINE)
+    docs = ROOT / "docs"
+    assert sorted(listed) == sorted(str(page.relative_to(docs)) for page in docs.rglob("*.md"))
+
+
+def test_a_broken_link_would_be_seen(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# The paper's theorem\n\n```\n# a comment\n```\n")
+    assert anchors(page) == {"the-papers-theorem"}
+    assert not broken("page.md#the-papers-theorem", tmp_path, page)
+    assert not broken("#the-papers-theorem", tmp_path, page)
+    assert broken("page.md#a-comment", tmp_path, page)
+    assert broken("other.md", tmp_path, page)
+    assert MENTION.findall("(see docs/theory/exact.md#certificate)") == ["docs/theory/exact.md#certificate"]
