@@ -51,8 +51,8 @@ def overrun_probability(hits: int, alpha: float, tail: Tail = "raw") -> float:
 def _computations(hits: int, q: float, overrun: float, tail: Tail) -> float:
     """Return r: the number of data-dependent computations that is exceeded with chance at most `overrun`."""
     if tail == "exact":
-        # More than r are needed exactly if r of them hit fewer than τ times. (Counting one more, as the
-        # Chernoff forms may, would claim one computation too few: docs/theory/errata.md#errata.)
+        # More than r are needed exactly if r of them hit fewer than τ times. (Counting one more, as the paper
+        # does and the Chernoff forms may, would claim one computation too few: docs/theory/errata.md#errata.)
         # Pr[Bin(r, q) < τ] is the complement of the regularised incomplete beta function I_q(τ, r-τ+1).
         spare = largest_integer(lambda more: float(betaincc(hits, more, q)) * (1 + 1e-10) > overrun)
         return float(hits + spare)
