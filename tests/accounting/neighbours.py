@@ -16,10 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from targetcharge.audit.laws import balanced, boundary_wrapped, random_pairs, run_twice
-
-__all__ = ["balanced", "boundary_wrapped", "random_pairs", "run_twice"]  # the pairs that the audit tries, too
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -58,6 +54,35 @@ def order_at(target: Target, epsilon: float, fraction: float) -> float:
 # Pairs.
 
 
+def balanced(weights: np.ndarray, log_ratios: np.ndarray) -> Laws:
+    """Return pairs with these ln(law0/law1); law1 is near the weights, as far as both laws can sum to 1.
+
+    The masses of outcomes that rise are divided by all that rises, of those that fall by all that falls: so as
+    much rises as falls. Every row needs an outcome of either sort.
+    """
+    change = weights * np.expm1(log_ratios)
+    rise, fall = (np.clip(sign * change, 0, None).sum(axis=1, keepdims=True) for sign in (1, -1))
+    divisor = np.select([log_ratios > 0, log_ratios < 0], [rise, fall], np.sqrt(rise * fall))
+    law1 = weights / divisor
+    law1 = law1 / law1.sum(axis=1, keepdims=True)
+    return law1 * np.exp(log_ratios), law1
+
+
+def random_pairs(rng: np.random.Generator, count: int, outcomes: int, epsilon: float) -> Laws:
+    """Return ε-indistinguishable pairs: even to very uneven masses; extreme, moderate and no differences.
+
+    The first outcome rises, the second falls.
+    """
+    concentration = rng.choice([0.3, 1.0, 10.0], (count, 1))
+    weights = rng.gamma(concentration, size=(count, outcomes)) + 1e-4
+    signs = rng.choice([-1.0, 1.0], (count, outcomes))
+    signs[:, :2] = 1.0, -1.0
+    sizes = rng.uniform(1e-3, 1, (count, outcomes))
+    sizes[rng.random((count, outcomes)) < rng.choice([0.0, 0.5, 0.95], (count, 1))] = 1.0
+    sizes[:, 2:][rng.random((count, outcomes - 2)) < 0.15] = 0.0
+    return balanced(weights, epsilon * signs * sizes)
+
+
 def extremal_pairs(rng: np.random.Generator, count: int, outcomes: int, epsilon: float) -> Laws:
     """Return pairs with ratio e^{±ε} on all outcomes but the first, which often has a mass of 1/2 or the least.
 
@@ -85,6 +110,23 @@ def _least_first_mass(mean_ratio: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 # What is published.
+
+
+def run_twice(laws: np.ndarray) -> np.ndarray:
+    """Return the laws of two independent runs; outcome (i, j) is at i * outcomes + j."""
+    return np.einsum("ni,nj->nij", laws, laws).reshape(len(laws), -1)
+
+
+def boundary_wrapped(laws: np.ndarray, caution: float = 1.0) -> np.ndarray:
+    """Return the laws of the boundary wrapper: the mark, then every outcome of the wrapped algorithm.
+
+    The paper's Algorithm 3 has the mark with probability min(1/3, r/(1 + r)), r being all but the likeliest mass;
+    caution c makes r as much larger, of r up to 1/2.
+    """
+    rest = np.sort(laws, axis=1)[:, :-1].sum(axis=1, keepdims=True)
+    doubt = caution * np.clip(rest, 0, 0.5)
+    mark = doubt / (1 + doubt)
+    return np.hstack([mark, laws * (1 - mark)])
 
 
 def hit_or_nothing(laws: np.ndarray, prior: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from targetcharge.engines.contributions import Contributions
 from targetcharge.engines.engine import Engine
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Grain
-from targetcharge.queries.measures import MOST_STEPS, Count, Sketch, Total
+from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
 
@@ -234,6 +234,10 @@ def _contribution(total, rows):
     if not values:
         return 0
     return max(total.lower, min(total.upper, sum(_steps(value, total) for value in values)))
+
+
+MOST_STEPS = 2**53
+"""Of one row: up to here every integer is a double."""
 
 
 def _steps(value, total):

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from sklearn.naive_bayes import CategoricalNB
+from tests.discrete_laplace import DiscreteLaplace
 from tests.mechanisms.goodness import BufferedEntropy
 from tests.sessions.scripted import budget_of
 
 import targetcharge as tc
 from targetcharge.learning.bayes import NaiveBayes, naive_bayes, quality
 from targetcharge.learning.cells import Codes, Edges
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.noise import rate_for
 
 module = importlib.import_module("targetcharge.learning.bayes")
 ROUNDING = 1 + 1e-9
@@ -158,7 +159,7 @@ def test_the_law_adds_up_to_one():
     data = ([[0], [1], [0]], ["a", "b", "b"])
     first = Noise()
     algorithm.run(data, first)
-    laws = [NoiseLaw.of(rate) for rate in first.rates]
+    laws = [DiscreteLaplace.of(rate) for rate in first.rates]
     outcomes, total = set(), 0.0
     for noise in itertools.product(range(-1, 2), repeat=len(laws)):
         outcomes.add(algorithm.run(data, Noise(noise)))
@@ -187,7 +188,7 @@ def test_rates_never_add_up_to_more_than_epsilon(epsilon, share, unit):
 
 def fit(noise, rate):
     """Return the p-value of integers as discrete Laplace noise."""
-    law, reach = NoiseLaw(rate), math.ceil(4 / rate)
+    law, reach = DiscreteLaplace(rate), math.ceil(4 / rate)
     observed = [int((noise <= -reach).sum()), *((noise == k).sum() for k in range(1 - reach, reach))]
     observed.append(int((noise >= reach).sum()))
     masses = [law.at_least(reach), *(law.mass(k) for k in range(1 - reach, reach)), law.at_least(reach)]

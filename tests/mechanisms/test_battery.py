@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
+from tests.discrete_laplace import DiscreteLaplace
 from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
 import targetcharge as tc
 from targetcharge.mechanisms import above_threshold, batch, battery
 from targetcharge.mechanisms.gauge import grid
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.noise import rate_for
 
 COUNTS = [7, 0, -3, 12, 7]
 KEYS = ["a", "b", "c", "d", "e"]
@@ -90,7 +91,7 @@ def test_no_draw_repeats_another():
 
 
 def test_the_law_of_a_test_does_not_depend_on_how_many_there_are():
-    noise = NoiseLaw.of(rate_for(0.4, 1))
+    noise = DiscreteLaplace.of(rate_for(0.4, 1))
     truth = {k: noise.mass(k) for k in range(-200, 201)}
     for size, times in ((1, DRAWS // 200), (7, DRAWS // 20), (5000, DRAWS)):
         entropy, found = BufferedEntropy(size), Counter()

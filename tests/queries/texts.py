@@ -5,7 +5,6 @@ import string
 from tests.queries.patients import DATES, SCHEMA, TEXTS, TIMES
 
 from targetcharge.queries.columns import Kind
-from targetcharge.queries.predicates import text_literal
 
 NUMBERS = [
     "0", "1", "65", "127", "128", "300", "1.5", "0.005", "1.50", "99999999.99", "1e3", "1E-2", "5.", "0.1",
@@ -28,6 +27,11 @@ NASTY = [
     "ſ", "K",
 ]  # fmt: skip
 PIECES = string.ascii_letters + string.digits + string.punctuation + " \n\t"
+
+
+def quoted(text):
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 class Texts:
@@ -75,14 +79,14 @@ class Texts:
                 numbers = NUMBERS if column.exact else [*NUMBERS, "1e22", "1e-300"]
                 return self.random.choice(["", "", "-", "- ", "+"]) + self.random.choice(numbers)
             case Kind.TEXT:
-                return text_literal(self.random.choice(TEXTS))
+                return quoted(self.random.choice(TEXTS))
             case Kind.DATE:
-                return text_literal(self.random.choice(DATES).isoformat())
+                return quoted(self.random.choice(DATES).isoformat())
             case Kind.TIME:
                 time = self.random.choice(TIMES)
                 whole, separator = time.isoformat(), self.random.choice("T ")
                 forms = [whole.replace("T", separator), time.date().isoformat(), whole[:16]]
-                return text_literal(self.random.choice(forms))
+                return quoted(self.random.choice(forms))
             case Kind.BOOLEAN:
                 return self.random.choice(["TRUE", "FALSE", "true"])
 

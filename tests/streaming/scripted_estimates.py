@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 
-from targetcharge.mechanisms.permute_and_flip import winners
 from targetcharge.streaming.grid import Grid
 
 GRID = Grid.of(1.0, 4.0, 1.0)
@@ -59,9 +59,21 @@ def naive_scores(estimates, moves, bonus):
 
 
 def law_of(scores, rate):
-    """Return the law of permute-and-flip that takes each with probability e^{-rate·gap}."""
+    """Return the law of permute-and-flip that takes each with probability e^{-rate·gap}.
+
+    One wins if its coin falls and those of all before it do not; it comes after all of m others in one order of
+    m + 1. By inclusion and exclusion over the sets of others whose coins fall before it.
+    """
     scores = np.atleast_2d(scores)
-    return winners(np.exp(-rate * (scores.max(axis=1, keepdims=True) - scores)))
+    coins = np.exp(-rate * (scores.max(axis=1, keepdims=True) - scores))
+    law = np.zeros_like(coins)
+    for place in range(coins.shape[1]):
+        others = np.delete(coins, place, axis=1)
+        for size in range(others.shape[1] + 1):
+            for chosen in itertools.combinations(range(others.shape[1]), size):
+                law[:, place] += (-1) ** size / (size + 1) * others[:, chosen].prod(axis=1)
+        law[:, place] *= coins[:, place]
+    return law
 
 
 def next_place(estimates, place, consensus, rate=None):

@@ -26,7 +26,7 @@ import math
 import threading
 from functools import lru_cache
 
-from targetcharge.mechanisms.noise import NoiseLaw
+from tests.discrete_laplace import DiscreteLaplace
 
 ALL, NONE = (-math.inf, math.inf), (math.inf, -math.inf)
 """Ranges of numbers that are published as they are."""
@@ -82,7 +82,7 @@ def ranges(numbers, cuts, told):
 @lru_cache(maxsize=100_000)
 def chance_of(first, last, number, rate):
     """Return the probability that a number with noise lies in a range; small ones as precise as large ones."""
-    law = NoiseLaw.of(rate)
+    law = DiscreteLaplace.of(rate)
     if first is None:
         return 1.0 if last is None else law.at_least(number - last)
     if last is None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
+from tests.discrete_laplace import DiscreteLaplace
 from tests.sessions.scripted import EPSILON, computes, opened
 from tests.tables.noise import silence
 
@@ -16,7 +17,7 @@ from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger
 from targetcharge.mechanisms import batch, battery
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.noise import rate_for
 from targetcharge.sessions import gap
 
 RULES = {
@@ -70,7 +71,7 @@ def test_a_selection_from_a_battery_that_breaks_spends_all_of_it():
 
 def pair_of(counts, least, epsilon):
     """Return the law of one test on two counts: what misses, two values that are published, and all above them."""
-    noise = NoiseLaw.of(rate_for(epsilon, 1))
+    noise = DiscreteLaplace.of(rate_for(epsilon, 1))
     cuts = [least, least + 1, least + 2]
     chances = []
     for count in counts:

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.discrete_laplace import DiscreteLaplace
 from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.engines.duckdb.connecting import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.noise import rate_for
 from targetcharge.tables import questions as q
 from targetcharge.tables.computing import algorithm_of, number_asked
 
@@ -81,7 +82,7 @@ def close(found, truth):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.05])
 def test_the_chances_of_a_count_are_those_of_its_noise(epsilon):
-    noise = NoiseLaw.of(rate_for(epsilon, 1))
+    noise = DiscreteLaplace.of(rate_for(epsilon, 1))
     with opened() as t:
         for chance in t.preview(q.above("x > 1", 100), DISTANCES, epsilon=epsilon).chances:
             truth = tail(noise, 100 - (100 + chance.distance))
@@ -94,7 +95,7 @@ def test_the_chances_of_a_count_are_those_of_its_noise(epsilon):
 
 
 def test_the_chances_of_a_sum_are_those_of_its_noise_in_steps():
-    noise = NoiseLaw.of(rate_for(0.1, 1000))
+    noise = DiscreteLaplace.of(rate_for(0.1, 1000))
     with opened() as t:
         seen = t.preview(ASKED["sum"], [-200, -0.01, 0, 0.01, 50])
         steps = [-20_000, -1, 0, 1, 5000]
@@ -107,7 +108,7 @@ def test_the_chances_of_a_sum_are_those_of_its_noise_in_steps():
 def test_a_number_between_two_steps_is_never_taken_for_one_on_the_other_side():
     with opened() as t:
         below, above = t.preview(q.above(None, 100.5), [-0.3, 0.3]).chances
-    noise = NoiseLaw.of(rate_for(0.1, 1))
+    noise = DiscreteLaplace.of(rate_for(0.1, 1))
     assert close(below.hit, tail(noise, 1))  # of 100: below 100.5 by no more than can be
     assert close(below.false_alarm, tail(noise, 1))
     assert close(above.hit, tail(noise, 0))  # of 101
@@ -115,7 +116,7 @@ def test_a_number_between_two_steps_is_never_taken_for_one_on_the_other_side():
 
 
 def test_the_chances_of_a_change_are_those_of_leaving_the_band():
-    noise = NoiseLaw.of(rate_for(0.1, 1))
+    noise = DiscreteLaplace.of(rate_for(0.1, 1))
     with opened() as t:
         for name in ("changed", "changed above"):
             seen = t.preview(ASKED[name], DISTANCES)
@@ -127,7 +128,7 @@ def test_the_chances_of_a_change_are_those_of_leaving_the_band():
 
 
 def test_the_chances_of_a_band_and_a_side():
-    noise = NoiseLaw.of(rate_for(0.1, 1))
+    noise = DiscreteLaplace.of(rate_for(0.1, 1))
     with opened(meter="renyi") as t:
         for chance in t.preview(ON_RENYI["between"], DISTANCES).chances:
             count = 90 + chance.distance
