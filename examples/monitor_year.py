@@ -23,7 +23,7 @@ from rich.table import Table
 
 import targetcharge as tc
 from targetcharge.accounting import optimal_epsilon
-from targetcharge.streaming import Alert, Monitor, Rule
+from targetcharge.tables import Alert, Monitor, Rule
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -29,17 +29,17 @@ from targetcharge.errors import (
 )
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import agreement, boundary, from_opendp, private, twice
-from targetcharge.outcomes import BOUNDARY, UNCHANGED, Side
+from targetcharge.outcomes import BOUNDARY, LOW, UNCHANGED, Side
 from targetcharge.queries.ranges import days, hours
 from targetcharge.sessions import Release, Session
-from targetcharge.streaming import Monitor
-from targetcharge.tables import ROW, Answers, Table, questions
+from targetcharge.tables import ROW, Answers, Monitor, Table, questions
 from targetcharge.tables import open_table as open  # noqa: A004 - tc.open is what a reader expects
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BOUNDARY",
+    "LOW",
     "ROW",
     "UNCHANGED",
     "Answer",

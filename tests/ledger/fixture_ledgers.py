@@ -115,7 +115,7 @@ OPENINGS = {
 
 
 def rules():
-    from targetcharge.streaming.monitoring import Monitor, Rule  # noqa: PLC0415 - only monitors need them
+    from targetcharge.tables.monitor import Monitor, Rule  # noqa: PLC0415 - only monitors need them
 
     return Monitor, [Rule("old", "age > 60", threshold=3), Rule("many", None, tolerance=200, prior=0)]
 

@@ -1,7 +1,4 @@
-"""Streaming: estimates that pay only for change.
-
-A `RobustStream` publishes an estimate of a stream that may be chosen by who sees it; a `Monitor` asks the same
-questions of a table that grows.
+"""Streaming: estimates of a stream that may be chosen by who sees them; pay only for change.
 
 >>> import targetcharge as tc
 >>> tc.streaming.plan(tc.Budget(3.0, 1e-6), copies=1000).changes
@@ -10,18 +7,13 @@ questions of a table that grows.
 
 from targetcharge.streaming import apache
 from targetcharge.streaming.distinct_values import DistinctValues
-from targetcharge.streaming.monitoring import Alert, Look, Monitor, Rule
 from targetcharge.streaming.planning import StreamPlan, plan, share_of_wrong_copies
 from targetcharge.streaming.robust import RobustStream
 from targetcharge.streaming.second_moment import SecondMoment
 
 __all__ = [
-    "Alert",
     "DistinctValues",
-    "Look",
-    "Monitor",
     "RobustStream",
-    "Rule",
     "SecondMoment",
     "StreamPlan",
     "apache",

@@ -11,7 +11,8 @@
 
 from targetcharge.tables import questions
 from targetcharge.tables.answers import Answers
+from targetcharge.tables.monitor import Alert, Look, Monitor, Rule
 from targetcharge.tables.opening import ROW, open_table
 from targetcharge.tables.table import Table
 
-__all__ = ["ROW", "Answers", "Table", "open_table", "questions"]
+__all__ = ["ROW", "Alert", "Answers", "Look", "Monitor", "Rule", "Table", "open_table", "questions"]

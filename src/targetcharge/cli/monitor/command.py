@@ -21,8 +21,8 @@ from targetcharge.cli.tables.stopping import stoppable
 from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.instants import iso_date
-from targetcharge.streaming.monitoring import Monitor
-from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
+from targetcharge.tables.monitor import Monitor
+from targetcharge.tables.monitor.rules import check_rule, day_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,7 +158,7 @@ def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
     day = day_column(table, file.day)
     for place, rule in file.rules:
         try:
-            list(subjects_of(table, [rule], day))
+            check_rule(rule, table, day)
         except tc.InvalidParameter as error:
             raise Mistake(place, str(error)) from None
         except tc.NotAllowed as error:
@@ -169,7 +169,7 @@ def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
 
 def _days(monitor: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> list[dt.date]:
     """Return the days to look at: from the last one on, of which something may be unanswered."""
-    monitor.checked(last, "--until")
+    monitor.check_day(last, "--until")
     start = monitor.last or first or last
     if last < start:
         raise tc.InvalidParameter("--since", start.isoformat(), f"{last} or earlier, the last day to look at")
@@ -189,7 +189,7 @@ def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Cal
         monitor = _monitor(table, file)
         if not opening.first:
             entries = inspect(Path(opening.ledger), last=sys.maxsize).last
-            monitor.recall(answer for entry in entries for answer in answers_in(entry))
+            monitor.learn(answer for entry in entries for answer in answers_in(entry))
         _tell_of_since(monitor, first, tell)
         days = _days(monitor, file, first, last)
         if not monitor.due(days[0]):  # the last day was answered

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-    from targetcharge.streaming.monitoring import Alert
+    from targetcharge.tables.monitor import Alert
 
 _ENDING: Final = "-monitor"
 _LINE: Final = b'{"monitor"'

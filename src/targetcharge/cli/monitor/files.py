@@ -22,7 +22,7 @@ from targetcharge.cli.tables.fields import what_of, whole
 from targetcharge.cli.tables.options import Charging, TableOptions
 from targetcharge.cli.tables.question_files import check_names, loaded, value_of
 from targetcharge.errors import InvalidParameter
-from targetcharge.streaming.monitoring import Rule
+from targetcharge.tables.monitor import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.streaming.days import breaking, day, opened, people
+from tests.tables.monitor.days import breaking, day, opened, people
 
 import targetcharge as tc
-from targetcharge.streaming.monitoring import Monitor, Rule
+from targetcharge.tables.monitor import Monitor, Rule
 
 RULES = [
     Rule("crossing", threshold=550, margin=200),

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from tests.streaming.days import FIRST, breaking, day, kinds, opened, people
+from tests.tables.monitor.days import FIRST, breaking, day, kinds, opened, people
 
 import targetcharge as tc
-from targetcharge.streaming.monitoring import Alert, Kind, Monitor, Rule
+from targetcharge.tables.monitor import Alert, Kind, Monitor, Rule
 
 
 def watched(rule, counts, **options):
@@ -180,7 +180,7 @@ def test_the_last_day_again_is_free_and_the_same():
 
 
 def _rules(monitor):
-    return [subject.course.rule for subject in monitor._subjects]
+    return [checked.rule for checked in monitor._rules]
 
 
 @pytest.mark.parametrize("after", range(4))
@@ -350,8 +350,8 @@ def test_days_and_tables_that_are_none():
 )
 def test_where_a_number_has_fallen(rule, floor):
     with opened(query_epsilon=0.1, budget=tc.Budget(5.0, 1e-6)) as table:
-        (subject,) = Monitor(table, [rule])._subjects
-    assert subject.course.floor == floor
+        (checked,) = Monitor(table, [rule])._rules
+    assert checked.floor == floor
 
 
 @pytest.mark.parametrize(("margin", "least", "most"), [(None, 0, 30), (0, 40, 300)])

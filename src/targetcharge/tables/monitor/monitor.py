@@ -2,7 +2,7 @@
 
 >>> import pandas as pd
 >>> import targetcharge as tc
->>> from targetcharge.streaming.monitoring import Monitor, Rule
+>>> from targetcharge.tables import Monitor, Rule
 >>> def visits(many):
 ...     return pd.DataFrame({"patient": range(many)})
 >>> with tc.open(visits(500), "patient", tc.Budget(3.0, 1e-6), query_epsilon=0.1) as t:
@@ -14,27 +14,23 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.queries.instants import as_date
-from targetcharge.streaming.monitoring.alerts import Kind, Look
-from targetcharge.streaming.monitoring.courses import alert_of
-from targetcharge.streaming.monitoring.labels import label_of
-from targetcharge.streaming.monitoring.rules import Rule, check_name
-from targetcharge.streaming.monitoring.subjects import day_column, subjects_of
-from targetcharge.tables import Table
+from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
+from targetcharge.tables.monitor.rules import Rule, check_name, check_rule, day_column
 from targetcharge.tables.questions import Watch
+from targetcharge.tables.table import Table
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Sequence
 
     from targetcharge.ledger import Answer
-    from targetcharge.streaming.monitoring.alerts import Alert
-    from targetcharge.streaming.monitoring.labels import Label
-    from targetcharge.streaming.monitoring.subjects import Due, Name
-    from targetcharge.tables.questions import Above, Value
+    from targetcharge.tables.monitor.alerts import Alert, Label
+    from targetcharge.tables.monitor.rules import DueQuestion
 
 
 @final
@@ -63,19 +59,20 @@ class Monitor:
         if not isinstance(rules, list | tuple) or not rules or not all(isinstance(rule, Rule) for rule in rules):
             raise InvalidParameter("rules", rules, "a list of rules")
         names = [rule.name for rule in rules]
-        if again := next((each for place, each in enumerate(names) if each in names[:place]), None):
-            raise InvalidParameter("rules", again, "given once: every rule has a name of its own")
+        if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
+            raise InvalidParameter("rules", twice, "given once: every rule has a name of its own")
+        column = day_column(table, day)
         self.name = name
         self._table = table
-        self._subjects = tuple(subjects_of(table, rules, day_column(table, day)))
-        self._courses = {name: subject.course for subject in self._subjects for name in subject.names}
-        self._states = {name: course.start for name, course in self._courses.items()}
+        self._rules = tuple(check_rule(rule, table, column) for rule in rules)
+        self._rule_of = {number: rule for rule in self._rules for number in rule.numbers}
+        self._states = {number: rule.start for number, rule in self._rule_of.items()}
         self._alerts: list[Alert] = []
         self._former: dict[int, Alert] = {}
         self._last: dt.date | None = None
         self._appended: dt.date | None = None
-        self._read = 0
-        self._torn = True  # misses of this session may wait to be written: only the whole transcript has them
+        self._seen = 0
+        self._behind = True  # misses of this session may wait to be written: only the whole transcript has them
         self._refresh()
 
     def look(self, day: dt.date | str, rows: object = None) -> Look:
@@ -93,18 +90,29 @@ class Monitor:
                 nothing was added and nothing asked, and the look can be repeated.
         """
         self._refresh()
-        found = self.checked(day)
+        date = self.check_day(day)
         if rows is not None:
-            if self._appended == found:
-                raise InvalidParameter("rows", rows, f"left out: rows of {found} are appended already")
+            if self._appended == date:
+                raise InvalidParameter("rows", rows, f"left out: rows of {date} are appended already")
             self._table.append(rows)
-            self._appended = found
-        return self._asked(found)
+            self._appended = date
+        self._behind = True  # should it break on the way, some may have been answered
+        stopped = self._ask(self._due(date))
+        self._behind = False
+        alerts = {(alert.rule, alert.key): alert for alert in self._alerts if alert.day == date}
+        answered = {(rule, key): state.day == date for (rule, _, key), state in self._states.items()}
+        return Look(
+            date,
+            tuple(alerts[number] for number in answered if number in alerts),
+            tuple(number for number, known in answered.items() if known and number not in alerts),
+            tuple(number for number, known in answered.items() if not known),
+            stopped,
+        )
 
-    def due(self, day: dt.date | str) -> list[Due]:
+    def due(self, day: dt.date | str) -> list[DueQuestion]:
         """Return the questions that a look at a day would ask; nothing is asked."""
         self._refresh()
-        return self._due(self.checked(day))
+        return self._due(self.check_day(day))
 
     def alerts(self, after: int = 0, *, former: bool = False) -> list[Alert]:
         """Return all alerts of these rules in the transcript with a later seq, oldest first.
@@ -114,12 +122,8 @@ class Monitor:
             former: whether those of rules and keys that this monitor had once, and has no more, are among them.
         """
         self._refresh()
-        found = [*self._alerts, *self._former.values()] if former else self._alerts
-        return sorted((alert for alert in found if alert.seq > after), key=lambda alert: alert.seq)
-
-    def recall(self, answers: Iterable[Answer]) -> None:
-        """Learn from answers of another transcript, to see what would be due on its ledger."""
-        self._take(answers)
+        alerts = [*self._alerts, *self._former.values()] if former else self._alerts
+        return sorted((alert for alert in alerts if alert.seq > after), key=lambda alert: alert.seq)
 
     @property
     def last(self) -> dt.date | None:
@@ -127,7 +131,7 @@ class Monitor:
         self._refresh()
         return self._last
 
-    def checked(self, day: dt.date | str, parameter: str = "day") -> dt.date:
+    def check_day(self, day: dt.date | str, parameter: str = "day") -> dt.date:
         """Return a day that may be looked at.
 
         Args:
@@ -137,85 +141,69 @@ class Monitor:
         Raises:
             InvalidParameter: if it is before the last one.
         """
-        found = as_date(day)
-        if found is None:
+        date = as_date(day)
+        if date is None:
             raise InvalidParameter(parameter, day, "a date, or text such as '2024-01-31'")
-        if self._last is not None and found < self._last:
+        if self._last is not None and date < self._last:
             expected = f"{self._last} or later: the monitor {self.name!r} has looked at that day already"
-            raise InvalidParameter(parameter, found.isoformat(), expected)
-        return found
+            raise InvalidParameter(parameter, date.isoformat(), expected)
+        return date
 
-    def _due(self, day: dt.date) -> list[Due]:
-        return [each for subject in self._subjects for each in subject.due(self.name, day, self._states)]
-
-    def _asked(self, day: dt.date) -> Look:
-        self._torn = True  # should it break on the way, some may have been answered
-        stopped = self._put(self._due(day))
-        self._torn = False
-        alerts = {(alert.rule, alert.key): alert for alert in self._alerts if alert.day == day}
-        told = {(rule, key): state.day == day for (rule, _, key), state in self._states.items()}
-        fired = tuple(alerts[each] for each in told if each in alerts)
-        quiet = tuple(each for each, answered in told.items() if answered and each not in alerts)
-        return Look(day, fired, quiet, tuple(each for each, answered in told.items() if not answered), stopped)
-
-    def _put(self, due: list[Due]) -> str:
-        """Ask questions in order; return why not all were answered, empty if they were."""
-        for number, run in enumerate(_runs(due)):
-            try:
-                answers = self._table.ask(run) if isinstance(run, Watch) else self._table.ask_many(run)
-            except BudgetSpent as error:
-                return str(error)
-            except NotAllowed as error:
-                if not number:
-                    raise
-                return str(error)
-            self._take(answers)
-            if answers.stopped:
-                return answers.stopped
-        return ""
-
-    def _refresh(self) -> None:
-        """Read what was written to the ledger since, here or elsewhere."""
-        self._read, answers = self._table.transcript.since(self._read)
-        self._take(answers)
-        if self._torn:
-            self._take(self._table.transcript)
-            self._torn = False
-
-    def _take(self, answers: Iterable[Answer]) -> None:
-        """Learn from answers; those that are known already say nothing new."""
+    def learn(self, answers: Iterable[Answer]) -> None:
+        """Learn from answers, also of another transcript; those that are known already say nothing new."""
         for answer in answers:
-            if (label := label_of(answer)) is None or label.monitor != self.name:
-                continue
-            if self._last is None or label.day > self._last:
-                self._last = label.day
-            self._learn((label.rule, label.version, label.key), answer, label)
+            label = label_of(answer)
+            if label is not None and label.monitor == self.name:
+                if self._last is None or label.day > self._last:
+                    self._last = label.day
+                self._learn(answer, label)
 
-    def _learn(self, name: Name, answer: Answer, label: Label) -> None:
-        state = self._states.get(name)
+    def _learn(self, answer: Answer, label: Label) -> None:
+        number = (label.rule, label.version, label.key)
+        state = self._states.get(number)
         if state is None and answer.hit:
             self._former[answer.seq] = alert_of(answer, label, Kind.FORMER)
         if state is None or (state.day is not None and label.day <= state.day):
             return
-        self._states[name], alert = self._courses[name].next(state, answer, label)
+        self._states[number], alert = self._rule_of[number].next(state, answer, label)
         if alert is not None:
             self._alerts.append(alert)
+
+    def _refresh(self) -> None:
+        """Read what was written to the ledger since, here or elsewhere."""
+        self._seen, answers = self._table.transcript.since(self._seen)
+        self.learn(answers)
+        if self._behind:
+            self.learn(self._table.transcript)
+            self._behind = False
+
+    def _due(self, day: dt.date) -> list[DueQuestion]:
+        return [question for rule in self._rules for question in rule.due(self.name, day, self._states)]
+
+    def _ask(self, due: list[DueQuestion]) -> str:
+        """Ask questions in order; return why not all were answered, empty if they were."""
+        for place, questions in enumerate(_calls(due)):
+            first = questions[0]
+            try:
+                answers = self._table.ask(first) if isinstance(first, Watch) else self._table.ask_many(questions)
+            except BudgetSpent as error:
+                return str(error)
+            except NotAllowed as error:
+                if not place:
+                    raise
+                return str(error)
+            self.learn(answers)
+            if answers.stopped:
+                return answers.stopped
+        return ""
 
     def __repr__(self) -> str:
         """Return public facts only."""
         return f"<monitor {self.name!r}, {len(self._states):,} numbers, last look {self._last}>"
 
 
-def _runs(due: Iterable[Due]) -> Iterator[Watch | list[Above | Value]]:
-    """Yield watches by themselves, and questions between them together: they share scans where they can."""
-    run: list[Above | Value] = []
-    for each in due:
-        if not isinstance(each, Watch):
-            run.append(each)
-            continue
-        if run:
-            yield run
-            run = []
-        yield each
-    if run:
-        yield run
+def _calls(due: Iterable[DueQuestion]) -> Iterator[list[DueQuestion]]:
+    """Yield watches by themselves, and the questions between them together: they share scans where they can."""
+    for watches, group in groupby(due, lambda question: isinstance(question, Watch)):
+        questions = list(group)
+        yield from [[question] for question in questions] if watches else [questions]

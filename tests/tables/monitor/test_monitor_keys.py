@@ -7,13 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.streaming.days import BUDGET, FIRST, breaking, day, kinds, opened, people
+from tests.tables.monitor.days import BUDGET, FIRST, breaking, day, kinds, opened, people
 
 import targetcharge as tc
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.queries.keys import Keys
-from targetcharge.streaming.monitoring import Monitor, Rule
-from targetcharge.streaming.monitoring.labels import Label, label_of, version_of
+from targetcharge.tables.monitor import Monitor, Rule
+from targetcharge.tables.monitor.alerts import Label, label_of
+from targetcharge.tables.monitor.rules import version_of
 from targetcharge.tables.questions import Above, Value, Watch
 
 GROUPS = [
@@ -301,3 +302,12 @@ def test_hours_are_other_numbers_than_instants(visits, tmp_path):
         exact = Monitor(table, [Rule("x", threshold=300, by="at", keys=instants)])
         assert exact.alerts() == []
         assert len(exact.look(FIRST).quiet) == 3
+
+
+def test_versions_of_rules_are_those_that_ledgers_hold():
+    """A rule whose version changes would begin anew on every ledger, and pay again."""
+    total = tc.questions.total("cost", 0, 5, "a > 1", grid="0.1")
+    distinct = tc.questions.distinct("p", per_unit=2)
+    assert version_of(Rule("x", "a > 1", threshold=150), "day", ["k"], "hour") == "c7f47b8ecdd80904"
+    assert version_of(Rule("x", total, tolerance="15%", prior=3.5, so_far=True), None, []) == "d3dd13b607e656a6"
+    assert version_of(Rule("x", distinct, threshold=1.5, margin=2), "day", []) == "adfe4a7f1bb1d130"

@@ -2,7 +2,7 @@ import re
 import runpy
 from pathlib import Path
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "monitor_year.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "monitor_year.py"
 
 
 def test_a_year_of_flights_day_by_day(capsys, monkeypatch):

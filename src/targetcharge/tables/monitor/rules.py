@@ -1,0 +1,344 @@
+"""Rules: what a monitor asks at every look, and what it reports.
+
+What is known of a number is a function of the rule and of the transcript, so every process knows the same, and a
+crash loses nothing.
+
+>>> Rule("late", "delay > 60", threshold=150)
+Rule(name='late', what='delay > 60', threshold=150)
+>>> Rule("flying", tolerance="15%").reach(3000)
+450
+>>> Rule("late", threshold=150, margin=-1)
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: margin is -1; it must be a number of at least 0
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+import re
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+from targetcharge.ledger.entries import canonical
+from targetcharge.queries.columns import Kind as ColumnKind
+from targetcharge.queries.columns import column_of
+from targetcharge.queries.declared_keys import declared
+from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.tables import questions
+from targetcharge.tables.keys import published
+from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
+from targetcharge.tables.questions import Above, Distinct, Sum, Value, Watch, what_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from targetcharge.ledger import Answer
+    from targetcharge.queries.columns import Column
+    from targetcharge.queries.keys import Keys
+    from targetcharge.tables.monitor.alerts import Alert
+    from targetcharge.tables.questions import Asked, What
+    from targetcharge.tables.table import Table
+
+_PERCENT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})? ?%")
+_TOLERANCE: Final = 'a number of at least 0, or a share of the last value such as "15%"'
+
+_MARGIN_SCALES: Final = 4
+"""Of the noise, between the threshold and where a number that has risen has fallen."""
+
+_BAND_SCALES: Final = 2.0**40
+"""Of the noise, above a threshold: no number reaches that, and the ends of the band stay sharp."""
+
+_VERSION_DIGITS: Final = 16
+
+NumberId = tuple[str, str, object]
+"""A rule's name, the version of its text, and a key: what the answers about a number are known by."""
+
+DueQuestion = Above | Value | Watch
+"""What a monitor asks."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Rule:
+    """A question that is asked at every look.
+
+    Attributes:
+        name: of the rule; alerts carry it.
+        what: a predicate, None for all units, or made by `tc.questions.total` or `tc.questions.distinct`.
+        threshold: reaching it is reported, and so is falling below it again.
+        tolerance: a number that is further from the last published one has moved: in units of the number, or a
+            share such as "15%". Left out, only the threshold counts.
+        margin: a number that has risen falls only below threshold - margin. Left out for four times the scale of
+            the noise: so one that stays at the threshold falls by noise alone in less than 1% of looks.
+        prior: what is known before the first look, such as last year's number.
+        so_far: whether it is about all rows up to the day, and not only about those of the day.
+        anew: whether every day stands for itself: each that reaches the threshold is reported, and no fall.
+        by: a column, or two: then the rule is about each of the keys by itself.
+        keys: their declared values. Those below the threshold are asked in one scan, and all others in another.
+            Of distinct values each takes one; with a budget for every individual, each of the others.
+    """
+
+    name: str
+    what: Asked = None
+    threshold: float | None = None
+    tolerance: float | str | None = None
+    margin: float | None = None
+    prior: float | None = None
+    so_far: bool = False
+    anew: bool = False
+    by: str | Sequence[str] | None = None
+    keys: object = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense, whatever the table."""
+        check_name(self.name, "rule")
+        what = what_of(self.what)
+        checks.flag("so_far", self.so_far)
+        checks.flag("anew", self.anew)
+        self._check_figures()
+        if self.threshold is None and isinstance(what, Distinct):
+            raise InvalidParameter("threshold", None, "given for distinct values")
+        if self.threshold is None and self.tolerance is None:
+            raise InvalidParameter("threshold", None, "given, or a tolerance: else every look would cost")
+        if self.threshold is None and self.anew:
+            raise InvalidParameter("anew", self.anew, "left out where there is no threshold")
+        if self.threshold is None and self.margin is not None:
+            raise InvalidParameter("margin", self.margin, "left out where there is no threshold")
+        for name in ("tolerance", "margin", "prior"):
+            if self.anew and (value := getattr(self, name)) is not None:
+                raise InvalidParameter(name, value, "left out where every day is looked at anew")
+        if (self.by is None) != (self.keys is None):
+            name, other = ("by", "keys") if self.by is None else ("keys", "by")
+            raise InvalidParameter(name, None, f"given with {other}")
+
+    def _check_figures(self) -> None:
+        for name in ("threshold", "prior"):
+            if (value := getattr(self, name)) is not None:
+                checks.threshold(name, value)
+        if self.margin is not None and checks.threshold("margin", self.margin) < 0:
+            raise InvalidParameter("margin", self.margin, "a number of at least 0")
+        if self.threshold is not None and self.margin is not None:
+            checks.threshold("threshold - margin", self.threshold - self.margin)
+        if isinstance(self.tolerance, str):
+            if not _PERCENT.fullmatch(self.tolerance):
+                raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
+        elif self.tolerance is not None and (
+            not 0 <= checks.real("tolerance", self.tolerance, _TOLERANCE) <= checks.MAX_THRESHOLD
+        ):
+            raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
+
+    def reach(self, value: float) -> float:
+        """Return how far from a published value is not moved; as far as one likes without a tolerance."""
+        if not isinstance(self.tolerance, str):
+            return math.inf if self.tolerance is None else self.tolerance
+        exact = abs(Fraction(value)) * Fraction(self.tolerance.rstrip(" %")) / 100
+        return int(exact) if exact.denominator == 1 else float(exact)
+
+    def __repr__(self) -> str:
+        """Return the parameters that were given."""
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        given = (f"{field.name}={value!r}" for field, value in values if value is not field.default)
+        return f"Rule({', '.join(given)})"
+
+
+@final
+@dataclass(frozen=True)
+class State:
+    """What is known of a number.
+
+    Attributes:
+        high: whether it has reached the threshold, and not fallen since.
+        value: that was published last; None if none was.
+        day: that was answered last; None if none was.
+    """
+
+    high: bool = False
+    value: float | None = None
+    day: dt.date | None = None
+
+
+@final
+@dataclass(frozen=True)
+class CheckedRule:
+    """A rule that can be asked of a table: about one number, or one for each of its keys.
+
+    Attributes:
+        rule: what is asked, and what is reported.
+        floor: below which a number that has risen has fallen; None without a threshold.
+        scale: of the noise.
+        version: of the rule's text.
+        day: the column of days, if there is one.
+        keys: the rows of each key; None if the rule has none.
+        published_keys: the keys as answers carry them; only None if the rule has none.
+        watch: of all keys, to ask those that are low in one scan; None if each is asked by itself.
+    """
+
+    rule: Rule
+    floor: float | None
+    scale: float
+    version: str
+    day: Column | None
+    keys: Keys | None = None
+    published_keys: tuple[object, ...] = (None,)
+    watch: Watch | None = None
+
+    @property
+    def numbers(self) -> list[NumberId]:
+        """Return what the answers about its numbers are known by."""
+        return [(self.rule.name, self.version, key) for key in self.published_keys]
+
+    @property
+    def start(self) -> State:
+        """Return what is known of a number before the first look."""
+        prior, threshold = self.rule.prior, self.rule.threshold
+        return State(prior is not None and threshold is not None and prior >= threshold, prior)
+
+    def due(self, monitor: str, day: dt.date, states: Mapping[NumberId, State]) -> Iterator[DueQuestion]:
+        """Yield what is asked about a day: numbers that are low in one watch, then all others one by one.
+
+        Args:
+            monitor: its name.
+            day: that is looked at.
+            states: what is known of the numbers; those that are answered about the day are not asked.
+        """
+        left = [(place, states[number]) for place, number in enumerate(self.numbers) if states[number].day != day]
+        label = Label(monitor, self.rule.name, self.version, day)
+        if self.watch is not None:
+            low = [place for place, state in left if not state.high]
+            left = [(place, state) for place, state in left if state.high]
+            if low:
+                keys = self.watch.keys.some(low)
+                yield replace(self.watch, what=self._number(day), keys=keys, label=label.text())
+        for place, state in left:
+            text = replace(label, key=self.published_keys[place]).text()
+            yield self._question(state, self._number(day, place), text)
+
+    def _number(self, day: dt.date, place: int | None = None) -> What:
+        """Return the number of a day: of one key, or of none."""
+        what = what_of(self.rule.what)
+        parts = [] if what.where is None else [f"({what.where})"]
+        if self.keys is not None and place is not None:
+            parts.append(str(self.keys.where(place)))
+        if self.day is not None:
+            parts.append(_until(self.day, day) if self.rule.so_far else _on(self.day, day))
+        return replace(what, where=" AND ".join(parts)) if parts else what
+
+    def _question(self, state: State, what: What, label: str) -> Above | Value:
+        """Return what is asked about a number of which this is known: free unless that has changed."""
+        threshold = self.rule.threshold
+        if threshold is not None and not state.high:
+            return questions.above(what, threshold, label=label)
+        if state.value is None:
+            return questions.value(what, label=label)
+        middle, reach = self._free_band(state.value)
+        if self.floor is not None and isinstance(what, Distinct):
+            return questions.above(what, self.floor, middle, reach, label=label)
+        return questions.value(what, middle, reach, label=label)
+
+    def _free_band(self, value: float) -> tuple[float, float]:
+        """Return the middle and the half of what is free: close to the last value, and not below the floor."""
+        reach = self.rule.reach(value)
+        if self.floor is None or value - reach >= self.floor:
+            return value, min(reach, checks.MAX_THRESHOLD)
+        most = min(value + reach, max(value, self.floor) + _BAND_SCALES * self.scale, checks.MAX_THRESHOLD)
+        middle = (self.floor + most) / 2
+        return middle, most - middle
+
+    def next(self, state: State, answer: Answer, label: Label) -> tuple[State, Alert | None]:
+        """Return what is known of a number after an answer, and what the answer reports."""
+        after = replace(state, day=label.day)
+        if not answer.hit:
+            return after, None
+        value = value_of(answer)
+        kind = self._kind(state, value)
+        high = self.rule.threshold is not None and kind is not Kind.FELL and not self.rule.anew
+        alert = alert_of(answer, label, kind, None if self.rule.anew else state.value)
+        return replace(after, high=high, value=value), alert
+
+    def _kind(self, state: State, value: float | None) -> Kind:
+        if self.floor is not None and not state.high:
+            return Kind.ROSE
+        if self.floor is not None and (value is None or value < self.floor):
+            return Kind.FELL
+        return Kind.FIRST if state.value is None else Kind.MOVED
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse what is no text, or blank."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidParameter("name", name, f"text that says which {what} it is")
+
+
+def day_column(table: Table, name: str | None) -> Column | None:
+    """Return the column of days; refuse one that is not of dates or times."""
+    if name is None:
+        return None
+    column = column_of(name, table.schema, "day")
+    if column.kind not in (ColumnKind.DATE, ColumnKind.TIME):
+        raise InvalidParameter("day", name, f"a column of dates or times, and it is {column.kind}")
+    return column
+
+
+def check_rule(rule: Rule, table: Table, day: Column | None) -> CheckedRule:
+    """Return a rule that can be asked of this table.
+
+    Raises:
+        InvalidParameter: if it makes no sense on these columns.
+        NotAllowed: if the table cannot price it.
+    """
+    if rule.so_far and day is None:
+        raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
+    what, threshold = what_of(rule.what), rule.threshold
+    # Its text is read by itself here, before others are put beside it.
+    asked = questions.value(what) if threshold is None else questions.above(what, threshold)
+    scale = table.preview(asked).scale
+    floor = None if threshold is None else _floor(threshold, rule.margin, scale, what)
+    day_name = None if day is None else day.name
+    if rule.by is None:
+        return CheckedRule(rule, floor, scale, version_of(rule, day_name, ()), day)
+    keys = declared(rule.by, rule.keys, table.schema)
+    by, watch = [column.name for column in keys.columns], None
+    if threshold is not None and not isinstance(what, Distinct) and len(table.meters) == 1:
+        watch = questions.watch(what, by, keys, threshold)
+    version = version_of(rule, day_name, by, keys.grain)
+    return CheckedRule(rule, floor, scale, version, day, keys, published(keys), watch)
+
+
+def _floor(threshold: float, margin: float | None, scale: float, what: What) -> float:
+    if margin is None:
+        margin = _MARGIN_SCALES * scale if isinstance(what, Sum) else round(_MARGIN_SCALES * scale)
+    return max(1 if isinstance(what, Distinct) else -checks.MAX_THRESHOLD, threshold - margin)
+
+
+def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None = None) -> str:
+    """Return what tells a rule's text from any other; its keys are not part of it, so that some may be added.
+
+    Args:
+        rule: whose text it is.
+        day: the column of days, if there is one.
+        by: the columns of the keys.
+        grain: what a key of times stands for: a day or an hour; None for the time itself.
+    """
+    figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
+    flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
+    body = canonical({"what": repr(what_of(rule.what)), **figures, **flags})
+    return hashlib.sha256(body.encode("ascii")).hexdigest()[:_VERSION_DIGITS]
+
+
+def _exact(value: float | str | None) -> str | None:
+    """Return a number exactly, the same for 150 and 150.0."""
+    return value if value is None or isinstance(value, str) else str(Fraction(value))
+
+
+def _on(column: Column, day: dt.date) -> str:
+    return str(declared(column.name, [day], {column.name: column}).where(0))
+
+
+def _until(column: Column, day: dt.date) -> str:
+    last = day if column.kind is ColumnKind.DATE else dt.datetime.combine(day, dt.time.max)
+    return str(Compare(column, Operator.LE, last))
