@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LATER = {"duckdb", "sqlglot", "sklearn", "scipy.stats", "scipy.signal", "matplotlib", "pandas", "datasketches"}
+LATER = {"duckdb", "sklearn", "scipy.stats", "scipy.signal", "matplotlib", "pandas", "datasketches"}
 
 
 def test_large_libraries_are_imported_when_they_are_needed():

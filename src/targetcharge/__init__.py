@@ -30,7 +30,7 @@ from targetcharge.errors import (
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import agreement, boundary, from_opendp, private, twice
 from targetcharge.outcomes import BOUNDARY, LOW, UNCHANGED, Side
-from targetcharge.queries.ranges import days, hours
+from targetcharge.queries.keys import days, hours
 from targetcharge.sessions import Release, Session
 from targetcharge.tables import ROW, Answers, Monitor, Table, questions
 from targetcharge.tables import open_table as open  # noqa: A004 - tc.open is what a reader expects

@@ -3,6 +3,7 @@
     TargetChargeError
     ├── InvalidParameter      the caller's slip; no data was touched (a stopping rule's: it says what is charged)
     │   ├── InvalidQuestion   a text that is not a predicate: says where, and what to write
+    │   ├── InvalidKey        a declared key that is none of its column's values, or is there twice
     │   └── TooLarge          the numbers are legal but the computation would not fit
     ├── Refused               legal, and declined before any data was touched
     │   ├── BudgetSpent       the budget does not cover it
@@ -21,6 +22,8 @@ targetcharge.errors.InvalidParameter: epsilon is -1.0; it must be finite and abo
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
@@ -61,8 +64,12 @@ def shown(value: object) -> str:
             text = repr(value)
         except Exception:  # noqa: BLE001 - an integer of 5,000 digits, say; the error is about the parameter
             return f"<{type(value).__name__}>"
-        return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+        return _clipped(text)
     return f"<{type(value).__name__}>"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
 
 
 def _ours(value: object) -> bool:
@@ -79,13 +86,15 @@ class InvalidQuestion(InvalidParameter):
         text: what was written.
         position: the index of the character where it went wrong, from 0; the length of the text for its end.
         problem: what is wrong there, and what to write instead.
+        kind: of the column that a literal or a comparison does not fit ("text", say); None if that is not why.
     """
 
-    def __init__(self, name: str, text: str, position: int, problem: str) -> None:
+    def __init__(self, name: str, text: str, position: int, problem: str, kind: str | None = None) -> None:
         """Say where and what, and show the place."""
         super().__init__(name, text, "comparisons of a column with a literal, joined by AND, OR and NOT")
         self.text = text
         self.position = position
+        self.kind = kind
         self.problem = _printable(problem)
         line_start = text.rfind("\n", 0, position) + 1
         column = position - line_start
@@ -99,7 +108,40 @@ class InvalidQuestion(InvalidParameter):
 
 def _printable(text: str) -> str:
     """Return a text in which every character takes a place and none moves the cursor."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+class InvalidKey(InvalidParameter):
+    """A declared key that is not a value of its column, or is there twice. The caller wrote it: it is public.
+
+    Attributes:
+        index: its place among the keys, from 0.
+        side: which value of a pair it is; None for the whole key.
+        kind: of the column that it does not fit ("text", say); None if that is not why.
+        same_as: the place of the key that it is the same as; None if that is not why.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        key: object,
+        expected: str,
+        *,
+        side: int | None = None,
+        kind: str | None = None,
+        same_as: int | None = None,
+    ) -> None:
+        """Say which key, and what was expected."""
+        super().__init__(f"keys[{index}]" + ("" if side is None else f"[{side}]"), key, expected)
+        self.index = index
+        self.side = side
+        self.kind = kind
+        self.same_as = same_as
+        if isinstance(key, dt.date | Decimal):
+            text = str(key)
+        else:
+            text = repr(key) if isinstance(key, tuple) and same_as is not None else shown(key)
+        self.args = (f"{self.name} is {_clipped(text)}; it must be {expected}",)
 
 
 class TooLarge(InvalidParameter):

@@ -14,7 +14,7 @@ from tests.engines.naive import value_of
 from tests.engines.rows import texts
 
 from targetcharge.queries.columns import Column, Kind
-from targetcharge.queries.keys import Grain, Keys
+from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
@@ -106,9 +106,9 @@ class Asked:
         """Draw keys of one or two columns, or days or hours of a time."""
         times = [column for column in self.columns if column.kind is Kind.TIME]
         if times and self.draw(_below(2)):
-            column, grain = self.one_of(times), self.one_of(tuple(Grain))
-            wanted = dict.fromkeys(_grained(each, grain) for each in self.some(0, 6, lambda: self.literal(column)))
-            return Keys((column,), tuple((each,) for each in wanted), grain)
+            column, period = self.one_of(times), self.one_of(tuple(Period))
+            wanted = dict.fromkeys(_cut(each, period) for each in self.some(0, 6, lambda: self.literal(column)))
+            return Keys((column,), tuple((each,) for each in wanted), period)
         first, second = self.one_of(self.columns), self.one_of(self.columns)
         columns = (first,) if first == second else (first, second)
         values = self.some(0, 6, lambda: tuple(self.literal(column) for column in columns))
@@ -127,8 +127,8 @@ def _next_to(value, column):
     return value - step if step and value.year > 1 else value
 
 
-def _grained(time, grain):
-    return time.date() if grain is Grain.DAY else dt.datetime.combine(time.date(), dt.time(time.hour))
+def _cut(time, period):
+    return time.date() if period is Period.DAY else dt.datetime.combine(time.date(), dt.time(time.hour))
 
 
 class Questions(list):
@@ -176,7 +176,9 @@ def told(measure, keys=None):
     """Return a measure in words."""
     of = f" of {measure.column.name}" if isinstance(measure, Total | Sketch) else ""
     by = (
-        f" by {', '.join(column.name for column in keys.columns)} {keys.grain or ''} {keys.values}" if keys else ""
+        f" by {', '.join(column.name for column in keys.columns)} {keys.period or ''} {keys.values}"
+        if keys
+        else ""
     )
     rest = {
         name: getattr(measure, name) for name in ("lower", "upper", "grid", "per_unit") if hasattr(measure, name)

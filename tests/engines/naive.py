@@ -16,7 +16,7 @@ import numpy as np
 from targetcharge.engines.contributions import Contributions
 from targetcharge.engines.engine import Engine
 from targetcharge.queries.columns import Kind
-from targetcharge.queries.keys import Grain
+from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
@@ -285,8 +285,8 @@ def _has_key(row, keys, key):
     values = [value_of(row, column) for column in keys.columns]
     if None in values:
         return False
-    if keys.grain is Grain.DAY:
+    if keys.period is Period.DAY:
         values = [values[0].date()]
-    if keys.grain is Grain.HOUR:
+    if keys.period is Period.HOUR:
         values = [values[0].replace(minute=0, second=0, microsecond=0)]
     return all(value == wanted for value, wanted in zip(values, key, strict=True))

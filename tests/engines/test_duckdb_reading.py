@@ -17,7 +17,7 @@ from tests.engines.sources import FOLDER, SOURCES
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
 from targetcharge.queries.columns import Column, Exact, Kind
-from targetcharge.queries.keys import Grain, Keys
+from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import Compare, Like, Missing, Not, OneOf, Operator
 
@@ -292,11 +292,11 @@ def test_types_that_only_databases_have(tmp_path):
         found = [Compare(engine.schema["d"], Operator.LT, day), Compare(engine.schema["t"], Operator.LT, time)]
         assert engine.measure([*map(Count, found)]) == [0, 0]
         assert known(engine, "d", "t", "z") == [1, 1, 1]
-        for grain, value in ((Grain.DAY, day), (Grain.HOUR, time)):
+        for period, value in ((Period.DAY, day), (Period.HOUR, time)):
             for name in ("t", "z"):
                 known_one = [int(name == "z")]
                 assert (
-                    engine.measure_by(Count(None), Keys((engine.schema[name],), ((value,),), grain)) == known_one
+                    engine.measure_by(Count(None), Keys((engine.schema[name],), ((value,),), period)) == known_one
                 )
         sketches = [Sketch(column, None, 1, 2**40, "key") for column in engine.schema.values()]
         assert engine.measure(sketches) == [1, 1, 1, 1, 1]
@@ -385,7 +385,7 @@ def test_an_empty_table_opens_and_has_nothing(name, unit, tmp_path):
         measures += [Sketch(column, None, 1, 8, "key") for column in columns]
         measures += [Total(column, -3, 7, 1, None) for column in columns if column.kind is Kind.NUMBER]
         assert engine.measure(measures) == [0] * len(measures)
-        assert engine.measure_by(Count(None), Keys((schema["c3"],), ((dt.date(2024, 1, 1),),), Grain.DAY)) == [0]
+        assert engine.measure_by(Count(None), Keys((schema["c3"],), ((dt.date(2024, 1, 1),),), Period.DAY)) == [0]
         assert engine.measure_by(
             measures[-1], Keys((schema["c5"], schema["c2"]), ((True, 1.0), (False, 2.0)))
         ) == [0, 0]

@@ -11,7 +11,7 @@ import pytest
 from tests.engines.rows import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
 from tests.engines.sources import SOURCES
 
-from targetcharge.queries.keys import Grain, Keys
+from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
@@ -95,8 +95,8 @@ def test_totals(engines):
 def test_keys(engines):
     rows, people = engines
     who, age, price, _, day, at = rows.schema.values()
-    days = Keys((at,), ((DAY,), (LATER,), (dt.date(2024, 3, 2),)), Grain.DAY)
-    hours = Keys((at,), ((dt.datetime(2024, 2, 29, 20),), (dt.datetime(2024, 2, 29, 8),)), Grain.HOUR)
+    days = Keys((at,), ((DAY,), (LATER,), (dt.date(2024, 3, 2),)), Period.DAY)
+    hours = Keys((at,), ((dt.datetime(2024, 2, 29, 20),), (dt.datetime(2024, 2, 29, 8),)), Period.HOUR)
     pairs = Keys((who, age), (("ann", 30), ("bob", 30), ("b%b", -128)))
     expected = {days: ([3, 1, 0], [2, 0, 0]), hours: ([1, 2], [1, 2]), pairs: ([2, 0, 1], [1, 0, 1])}
     assert {

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from tests.queries.patients import SCHEMA
 from tests.queries.trees import check_value
 
-from targetcharge.errors import InvalidParameter
-from targetcharge.queries.declared_keys import declared
-from targetcharge.queries.keys import Grain, Keys
-from targetcharge.queries.ranges import MOST_KEYS, Days, Hours, days, hours
+from targetcharge.errors import InvalidKey, InvalidParameter
+from targetcharge.queries.columns import Column, Exact, Kind
+from targetcharge.queries.keys import MOST_KEYS, KeyRange, Keys, Period, days, declare, from_published, hours
 
 D, T = dt.date, dt.datetime
 DAY, NEXT = D(2024, 1, 31), D(2024, 2, 1)
@@ -56,10 +55,10 @@ ONE_COLUMN = [
         None,
     ),
     ("seen", [EIGHT.replace(fold=1), pd.Timestamp(NINE)], [EIGHT, NINE], None),
-    ("seen", [DAY, "2024-02-01"], [DAY, NEXT], Grain.DAY),
-    ("seen", ["2024-01-31", NEXT], [DAY, NEXT], Grain.DAY),
-    ("seen", days(DAY, NEXT), [DAY, NEXT], Grain.DAY),
-    ("seen", hours(EIGHT, "2024-01-31 09:00"), [EIGHT, NINE], Grain.HOUR),
+    ("seen", [DAY, "2024-02-01"], [DAY, NEXT], Period.DAY),
+    ("seen", ["2024-01-31", NEXT], [DAY, NEXT], Period.DAY),
+    ("seen", days(DAY, NEXT), [DAY, NEXT], Period.DAY),
+    ("seen", hours(EIGHT, "2024-01-31 09:00"), [EIGHT, NINE], Period.HOUR),
     # Arrays and series.
     ("age", np.array([1, 2], dtype="int8"), [1, 2], None),
     ("age", pd.Series([1, 2]), [1, 2], None),
@@ -74,23 +73,23 @@ ONE_COLUMN = [
     ("smoker", np.array([True, False]), [True, False], None),
     ("born", pd.date_range(DAY, NEXT), [DAY, NEXT], None),
     ("born", np.array([DAY, NEXT], dtype="datetime64[D]"), [DAY, NEXT], None),
-    ("seen", np.array([DAY, NEXT], dtype="datetime64[D]"), [DAY, NEXT], Grain.DAY),
+    ("seen", np.array([DAY, NEXT], dtype="datetime64[D]"), [DAY, NEXT], Period.DAY),
     ("seen", np.array([EIGHT, NINE], dtype="datetime64[ns]"), [EIGHT, NINE], None),
     ("seen", pd.date_range(EIGHT, NINE, freq="h"), [EIGHT, NINE], None),
     ("seen", pl.Series([EIGHT, NINE]), [EIGHT, NINE], None),
-    ("seen", pl.Series([DAY, NEXT]), [DAY, NEXT], Grain.DAY),
+    ("seen", pl.Series([DAY, NEXT]), [DAY, NEXT], Period.DAY),
     ("seen", pa.array([EIGHT, NINE]), [EIGHT, NINE], None),
 ]
 
 
 @pytest.mark.parametrize(
-    ("by", "keys", "values", "grain"), ONE_COLUMN, ids=[str(number) for number in range(len(ONE_COLUMN))]
+    ("by", "keys", "values", "period"), ONE_COLUMN, ids=[str(number) for number in range(len(ONE_COLUMN))]
 )
-def test_keys_of_one_column(by, keys, values, grain):
-    found = declared(by, keys, SCHEMA)
+def test_keys_of_one_column(by, keys, values, period):
+    found = declare(by, keys, SCHEMA)
     column = SCHEMA[(by if isinstance(by, str) else by[0]).lower()]
-    assert repr(found) == repr(Keys((column,), tuple((value,) for value in values), grain))
-    if grain is None:
+    assert repr(found) == repr(Keys((column,), tuple((value,) for value in values), period))
+    if period is None:
         for value in values:
             check_value(column, value)
 
@@ -98,13 +97,13 @@ def test_keys_of_one_column(by, keys, values, grain):
 def test_keys_of_two_columns():
     age, diagnosis, seen = SCHEMA["age"], SCHEMA["diagnosis"], SCHEMA["seen"]
     keys = [(1, "flu"), (2, "flu"), [1, "cold"]]
-    assert declared(["age", "Diagnosis"], keys, SCHEMA) == Keys(
+    assert declare(["age", "Diagnosis"], keys, SCHEMA) == Keys(
         (age, diagnosis), ((1, "flu"), (2, "flu"), (1, "cold"))
     )
-    assert declared(("seen", "age"), [(EIGHT, 1)], SCHEMA) == Keys((seen, age), ((EIGHT, 1),))
+    assert declare(("seen", "age"), [(EIGHT, 1)], SCHEMA) == Keys((seen, age), ((EIGHT, 1),))
     index = pd.MultiIndex.from_product([[1, 2], ["flu"]])
-    assert declared(["age", "diagnosis"], index, SCHEMA).values == ((1, "flu"), (2, "flu"))
-    assert declared(["age", "visits"], np.array([[1, 2], [3, 4]]), SCHEMA).values == ((1, 2), (3, 4))
+    assert declare(["age", "diagnosis"], index, SCHEMA).values == ((1, "flu"), (2, "flu"))
+    assert declare(["age", "visits"], np.array([[1, 2], [3, 4]]), SCHEMA).values == ((1, 2), (3, 4))
 
 
 NUMBER = "a number from -128 to 127 in steps of 1, as age is"
@@ -232,14 +231,68 @@ BAD_KEYS = [
 )
 def test_keys_that_are_refused(by, keys, sentence):
     with pytest.raises(InvalidParameter) as refusal:
-        declared(by, keys, SCHEMA)
+        declare(by, keys, SCHEMA)
     assert sentence in str(refusal.value)
     assert refusal.value.name.startswith(("keys", "by"))
 
 
+@pytest.mark.parametrize(
+    ("by", "keys", "index", "side", "kind", "same_as"),
+    [
+        ("age", [1, "2"], 1, None, "number", None),
+        (["age", "diagnosis"], [(1, "flu"), (2, 3)], 1, 1, "text", None),
+        ("age", [0, 1, 2, 1], 3, None, None, 1),
+        (["age", "diagnosis"], [(1, "a"), 5], 1, None, None, None),
+    ],
+    ids=["unfit", "side", "twice", "no-pair"],
+)
+def test_a_refusal_carries_which_key_it_is(by, keys, index, side, kind, same_as):
+    with pytest.raises(InvalidKey) as refusal:
+        declare(by, keys, SCHEMA)
+    error = refusal.value
+    assert (error.index, error.side, error.kind, error.same_as) == (index, side, kind, same_as)
+    assert error.value == (keys[index] if side is None else keys[index][side])
+
+
+@pytest.mark.parametrize(
+    ("by", "keys", "published"),
+    [
+        ("age", [1, -2], (1, -2)),
+        ("price", [0.1, 1, Decimal("-9999999.99")], (0.1, 1.0, -9999999.99)),
+        ("bmi", [1, 2.5], (1, 2.5)),
+        ("diagnosis", ["flu", "12"], ("flu", "12")),
+        ("smoker", [True, False], (True, False)),
+        ("born", [DAY], ("2024-01-31",)),
+        ("seen", [EIGHT], ("2024-01-31 08:00:00",)),
+        ("seen", [DAY], ("2024-01-31",)),
+        ("seen", hours(EIGHT, NINE), ("2024-01-31 08:00:00", "2024-01-31 09:00:00")),
+        (["diagnosis", "price"], [("flu", 1.5)], (("flu", 1.5),)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_published_keys_are_plain_and_read_back_as_the_same(by, keys, published):
+    declared = declare(by, keys, SCHEMA)
+    assert repr(declared.published()) == repr(published)
+    names = [column.name for column in declared.columns]
+    assert repr(from_published(names, published, declared.period, SCHEMA)) == repr(declared)
+    assert from_published(names, published, declared.period, SCHEMA) == declared
+
+
+def test_a_decimal_that_no_float_is_is_published_as_text():
+    column = Column("x", Kind.NUMBER, Exact(20, -(10**38) + 1, 10**38 - 1))
+    declared = declare("x", [Decimal("0.12345678901234567891")], {"x": column})
+    assert declared.published() == ("0.12345678901234567891",)
+    assert from_published(["x"], declared.published(), None, {"x": column}) == declared
+
+
+def test_published_values_that_the_columns_do_not_have():
+    with pytest.raises(InvalidParameter, match="key is 'old'; it must be a number from -128 to 127"):
+        from_published(["age"], [1, "old"], None, SCHEMA)
+
+
 @given(st.lists(st.floats(-1e5, 1e5).map(lambda number: round(number, 2)), min_size=1, unique=True))
 def test_floats_are_the_decimal_numbers_that_they_are_written_as(numbers):
-    found = declared("price", numbers, SCHEMA).values
+    found = declare("price", numbers, SCHEMA).values
     assert [value / 100 for (value,) in found] == [number + 0.0 for number in numbers]
 
 
@@ -248,12 +301,12 @@ def test_floats_are_the_decimal_numbers_that_they_are_written_as(numbers):
 
 def test_ranges_are_closed():
     assert days("2023-12-31", "2024-01-02").listed() == [D(2023, 12, 31), D(2024, 1, 1), D(2024, 1, 2)]
-    assert days(DAY, T(2024, 1, 31)) == Days(DAY, DAY)
+    assert days(DAY, T(2024, 1, 31)) == KeyRange(Period.DAY, DAY, DAY)
     assert days(DAY, DAY).listed() == [DAY]
     assert len(days("2024-01-01", "2024-12-31").listed()) == 366
     assert days("9999-12-30", "9999-12-31").listed()[-1] == dt.date.max
     assert hours(EIGHT, NINE).listed() == [EIGHT, NINE]
-    assert hours(DAY, NEXT) == Hours(T(2024, 1, 31), T(2024, 2, 1))
+    assert hours(DAY, NEXT) == KeyRange(Period.HOUR, T(2024, 1, 31), T(2024, 2, 1))
     assert len(hours(DAY, NEXT).listed()) == 25
     assert len(hours("9999-12-31", "9999-12-31 23:00").listed()) == 24
     assert hash(days(DAY, NEXT)) == hash(days(DAY, NEXT))
@@ -317,6 +370,6 @@ def test_ten_thousand_keys_take_no_time(by, keys):
     took = []
     for _ in range(5):
         start = time.perf_counter()
-        assert len(declared(by, keys, SCHEMA).values) == 10_000
+        assert len(declare(by, keys, SCHEMA).values) == 10_000
         took.append(time.perf_counter() - start)
     assert min(took) < 0.2  # ten times what it takes

@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from targetcharge.queries.columns import Column, Exact, Kind
-from targetcharge.queries.keys import Grain, Keys
-from targetcharge.queries.parsing import parse
+from targetcharge.queries.keys import Keys, Period
+from targetcharge.queries.parser import parse
 from targetcharge.queries.predicates import All, Compare, Operator
 
 AT, DAY, NAME = Column("at", Kind.TIME), Column("day", Kind.DATE), Column("name", Kind.TEXT)
@@ -46,7 +46,7 @@ def test_two_columns_are_both_compared():
 
 @pytest.mark.parametrize("day", [dt.date(1, 1, 1), dt.date(2024, 2, 29), dt.date(9999, 12, 31)], ids=str)
 def test_a_day_ends_with_its_last_microsecond(day):
-    where = Keys((AT,), ((day,),), Grain.DAY).where(0)
+    where = Keys((AT,), ((day,),), Period.DAY).where(0)
     start = dt.datetime.combine(day, dt.time())
     last = start.replace(hour=23, minute=59, second=59, microsecond=999_999)
     assert where == All((Compare(AT, Operator.GE, start), Compare(AT, Operator.LE, last)))
@@ -57,14 +57,14 @@ def test_a_day_ends_with_its_last_microsecond(day):
     "hour", [dt.datetime(1, 1, 1), dt.datetime(2024, 2, 29, 5), dt.datetime(9999, 12, 31, 23)], ids=str
 )
 def test_an_hour_ends_with_its_last_microsecond(hour):
-    where = Keys((AT,), ((hour,),), Grain.HOUR).where(0)
+    where = Keys((AT,), ((hour,),), Period.HOUR).where(0)
     last = hour.replace(minute=59, second=59, microsecond=999_999)
     assert where == All((Compare(AT, Operator.GE, hour), Compare(AT, Operator.LE, last)))
 
 
-def test_a_key_with_a_grain_that_is_no_time():
+def test_a_key_with_a_period_that_is_no_time():
     with pytest.raises(TypeError, match="a date or a time"):
-        Keys((AT,), (("2024-01-01",),), Grain.DAY).where(0)
+        Keys((AT,), (("2024-01-01",),), Period.DAY).where(0)
 
 
 def test_keys_that_there_are_not():

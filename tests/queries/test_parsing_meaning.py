@@ -8,7 +8,7 @@ from tests.queries.patients import ROWS, SCHEMA, fill
 from tests.queries.texts import Texts
 from tests.queries.trees import check, meaning
 
-from targetcharge.queries.parsing import parse
+from targetcharge.queries.parser import parse
 
 AT_ONCE = 50
 

@@ -6,12 +6,9 @@ In the tables ¦ marks the place.
 import pytest
 from tests.queries.patients import SCHEMA
 
-from targetcharge.errors import InvalidQuestion
+from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries.columns import Column, Kind
-from targetcharge.queries.parsing import parse
-from targetcharge.queries.reading import read
-from targetcharge.queries.scanning import DIALECT
-from targetcharge.queries.source import Source
+from targetcharge.queries.parser import parse
 
 REFUSED = {
     "names": [
@@ -127,7 +124,7 @@ REFUSED = {
         ("¦CAST(age AS INT) = 1", "there are no functions"),
         ("seen > ¦now()", "there are no functions"),
         ("age¦::int = 1", "there are no casts"),
-        ("age = '1'¦::int", "there are no casts"),
+        ("diagnosis = '1'¦::int", "there are no casts"),
         ("born = ¦DATE '2024-01-31'", "write dates and times as plain text, such as '2024-01-31'"),
         ("date = ¦date '2024-01-31'", "write dates and times as plain text"),
         ("seen = ¦TIMESTAMP '2024-01-31'", "write dates and times as plain text"),
@@ -183,14 +180,14 @@ REFUSED = {
         ("diagnosis = '¦\ud800'", "this character cannot be part of a text"),
         ("diagnosis = ¦65", "diagnosis is text: write '65', not 65"),
         ("diagnosis = -¦6.5", "diagnosis is text: write '-6.5', not -6.5"),
-        ("¦diagnosis = TRUE", "diagnosis is text: write it in single quotes, such as 'flu', not TRUE"),
+        ("diagnosis = ¦TRUE", "diagnosis is text: write it in single quotes, such as 'flu', not TRUE"),
         ("\"home town\" IN ('x', ¦3)", "\"Home Town\" is text: write '3', not 3"),
     ],
     "numbers": [
         ("age > ¦'65'", "age is a number: write 65, not '65'"),
         ("bmi > ¦'-6.5e1'", "bmi is a number: write -6.5e1, not '-6.5e1'"),
         ("age > ¦'old'", "age is a number: write one without quotes, such as 65"),
-        ("¦age = TRUE", "age is a number"),
+        ("age = ¦TRUE", "age is a number"),
         ("¦age LIKE '6%'", "age is a number, and LIKE compares texts: write = or <>"),
         ("age = ¦NaN", "NaN counts as missing: write IS NULL"),
         ("bmi = ¦Infinity", "there is no literal for it"),
@@ -231,7 +228,7 @@ REFUSED = {
         ("seen = ¦'2024-01-31 08:00Z'", "without a zone"),
         ("seen = ¦'2024-01-31 08:00+01:00'", "without a zone"),
         ("seen = ¦'2024-01-31 08:00:00.1234567'", "seen is a time"),
-        ("¦seen = TRUE", "seen is a time"),
+        ("seen = ¦TRUE", "seen is a time"),
         ("smoker = ¦1", "smoker is a boolean: write TRUE or FALSE, without quotes"),
         ("smoker = ¦'TRUE'", "smoker is a boolean"),
         ("smoker = ¦yes", "there is no column yes"),
@@ -323,7 +320,7 @@ def test_messages_of_long_and_odd_texts():
     assert line[caret.index("^") :] == " [31mage  =  1"
 
 
-# The white-list alone.
+# Every other form of SQL, with names that the table has.
 
 
 NOT_LISTED = [
@@ -337,7 +334,7 @@ NOT_LISTED = [
     "\"diagnosis\" ILIKE 'x'", "\"diagnosis\" ~ 'x'", "\"diagnosis\" = 'a' 'b'", "\"diagnosis\" = e'a'",
     "\"diagnosis\" = n'a'", '"diagnosis" = $$a$$', "\"diagnosis\" = 'a' COLLATE nocase", '"age" = 1 AS "x"',
     '"age" = 1 "x"', '"age" = 1, 2', '("age" = 1, 2)', '"age" = 1; SELECT 1', "SELECT 1", "", ";", "*",
-    '"zzz" = 1', "zzz = 1", '"AGE" = 1', "age = 1", '"age"[1] = 1', '[1] = "age"', "{'a': 1} = 1", '"age" -> 1',
+    '"zzz" = 1', "zzz = 1", '"age"[1] = 1', '[1] = "age"', "{'a': 1} = 1", '"age" -> 1',
     "CASE WHEN TRUE THEN TRUE END", "EXISTS (SELECT 1)", "\"born\" = DATE '2024-01-31'", "CURRENT_DATE = 1",
     '"age" = @1', '"age" = #1', '"age" = ANY (1)', '"age" =', "(", '("age" = 1', "NOT", 'NOT "age"',
     '"age" = 1 AND', "FROM x", "COPY x",
@@ -345,7 +342,6 @@ NOT_LISTED = [
 
 
 @pytest.mark.parametrize("text", NOT_LISTED, ids=[str(number) for number in range(len(NOT_LISTED))])
-def test_the_white_list_alone_refuses(text):
-    tokens = DIALECT.tokenize("(" + text)[1:]
-    with pytest.raises(InvalidQuestion, match="this cannot be read"):
-        read(Source(text, SCHEMA, "where"), tokens)
+def test_other_forms_of_sql_are_refused(text):
+    with pytest.raises(InvalidParameter):
+        parse(text, SCHEMA)

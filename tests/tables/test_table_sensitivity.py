@@ -20,7 +20,7 @@ import targetcharge as tc
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.noise import rate_for
-from targetcharge.queries.declared_keys import declared
+from targetcharge.queries.keys import declare
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.tables import questions
 from targetcharge.tables.batteries import by_keys
@@ -57,7 +57,7 @@ def measures(schema, rng, many=14):
 def groups(schema, rng):
     """Draw keys, and a count or a sum to be taken of each."""
     by = rng.choice([*KEYS, *TIMES])
-    keys = declared("s", TIMES[by], schema) if by in TIMES else declared(by, KEYS[by], schema)
+    keys = declare("s", TIMES[by], schema) if by in TIMES else declare(by, KEYS[by], schema)
     plain = [measure for measure in measures(schema, rng) if isinstance(measure, Count | Total)]
     return [(measure, keys) for measure in plain[:2]]
 
@@ -144,7 +144,7 @@ def test_a_unit_does_not_decide_whether_those_with_nan_count(source, where, tmp_
     for each in (world, world.without(300)):
         with closing(open_duckdb(each.source(source, tmp_path, together=1000), "u")) as engine:
             measures = [number_of(what, engine.schema).measure for what in asked]
-            keys = declared("t", ["a"], engine.schema)
+            keys = declare("t", ["a"], engine.schema)
             values.append([*engine.measure(measures), *(engine.measure_by(one, keys)[0] for one in measures)])
     changes = [abs(before - after) for before, after in zip(*values, strict=True)]
     assert all(change <= most for change, most in zip(changes, [1, 5, 5] * 2, strict=True))

@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 Value = float | int | str | bool | dt.date | dt.datetime
-"""A literal, as the column's kind wants it: exact numbers are integers in units of 10^-scale."""
+"""A literal, as the column's kind wants it: exact numbers are integers in steps of 10^-scale."""
 
 
 @final
@@ -39,7 +39,7 @@ class Exact:
 
     Attributes:
         scale: digits after the point.
-        low: the smallest value of the type, in units of 10^-scale.
+        low: the smallest value of the type, in steps of 10^-scale.
         high: the largest.
     """
 

@@ -1,32 +1,61 @@
 """Keys: the groups of a batch, declared by the caller, so that their number tells nothing about the data.
 
->>> from targetcharge.queries.columns import Column, Kind
->>> days = Keys((Column("at", Kind.TIME),), ((dt.date(2024, 2, 29),),), Grain.DAY)
->>> str(days.where(0))
+A caller declares them (`declare`), answers carry them as plain values (`Keys.published`), and from those they are
+made again (`from_published`).
+
+>>> from targetcharge.queries.columns import Exact
+>>> schema = {"at": Column("at", Kind.TIME), "age": Column("age", Kind.NUMBER, Exact(0, 0, 255))}
+>>> leap = declare("at", ["2024-02-29"], schema)
+>>> str(leap.where(0))
 "at >= '2024-02-29 00:00:00' AND at <= '2024-02-29 23:59:59.999999'"
+>>> leap.published(), from_published(["at"], ["2024-02-29"], "day", schema) == leap
+(('2024-02-29',), True)
+>>> declare("age", [30, 300], schema)
+Traceback (most recent call last):
+targetcharge.errors.InvalidKey: keys[1] is 300; it must be a number from 0 to 255 in steps of 1, as age is
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.queries.predicates import All, Compare, Operator
+import numpy as np
+
+from targetcharge.errors import InvalidKey, InvalidParameter
+from targetcharge.queries.columns import Column, Kind, column_of
+from targetcharge.queries.predicates import All, Compare, Operator, decimal_text
+from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from targetcharge.queries.columns import Column, Value
+    from targetcharge.queries.columns import Value
     from targetcharge.queries.predicates import Predicate
 
+MOST_KEYS: Final = 1_000_000
+"""Keys of one question."""
 
-class Grain(StrEnum):
+_LIST: Final = "a list of keys, or a range of days or hours"
+_PAIR: Final = "a pair, with a value for each column"
+_READERS: Final = ("to_pylist", "to_list", "tolist")
+"""How Arrow, polars, pandas and numpy make a list."""
+
+
+class Period(StrEnum):
     """How much of a time is one key."""
 
     DAY = "day"
     HOUR = "hour"
+
+
+_LENGTHS: Final = {Period.DAY: dt.timedelta(days=1), Period.HOUR: dt.timedelta(hours=1)}
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 @final
@@ -37,13 +66,13 @@ class Keys:
     Attributes:
         columns: one or two.
         values: one for each column, in literals of its kind; each once.
-        grain: if the only column is a time, the part of it that is compared with the values: its day (a date) or
+        period: if the only column is a time, the part of it that is compared with the values: its day (a date) or
             its hour (a time on the hour).
     """
 
     columns: tuple[Column, ...]
     values: tuple[tuple[Value, ...], ...]
-    grain: Grain | None = None
+    period: Period | None = None
 
     def some(self, indices: Iterable[int]) -> Keys:
         """Return only the keys at these places."""
@@ -52,24 +81,272 @@ class Keys:
     def where(self, index: int) -> Predicate:
         """Return the predicate that holds for the rows of one key, and no others."""
         key = self.values[index]
-        if self.grain is not None:
-            return _within(self.columns[0], key[0], self.grain)
+        if self.period is not None:
+            return _within(self.columns[0], key[0], self.period)
         parts = [Compare(column, Operator.EQ, value) for column, value in zip(self.columns, key, strict=True)]
         return parts[0] if len(parts) == 1 else All(tuple(parts))
 
+    def published(self) -> tuple[object, ...]:
+        """Return the keys as answers carry them: a plain value or a pair each, dates and times as ISO text."""
+        if len(self.columns) == 1:
+            return tuple(_published(self.columns[0], value) for (value,) in self.values)
+        return tuple(tuple(map(_published, self.columns, pair)) for pair in self.values)
 
-_MICROSECOND: Final = dt.timedelta(microseconds=1)
-_LENGTHS: Final = {Grain.DAY: dt.timedelta(days=1), Grain.HOUR: dt.timedelta(hours=1)}
 
-
-def _within(column: Column, key: Value, grain: Grain) -> Predicate:
+def _within(column: Column, key: Value, period: Period) -> Predicate:
     """Return whether a time is in a day or an hour, up to its last microsecond: the calendar may end with it."""
-    if isinstance(key, dt.datetime):
-        start = key
-    elif isinstance(key, dt.date):
-        start = dt.datetime.combine(key, dt.time())
-    else:
-        msg = "a key with a grain is a date or a time"
+    start = as_time(key) if isinstance(key, dt.date) else None
+    if start is None:
+        msg = "a key with a period is a date or a time"
         raise TypeError(msg)
-    last = start + (_LENGTHS[grain] - _MICROSECOND)
+    last = start + (_LENGTHS[period] - _MICROSECOND)
     return All((Compare(column, Operator.GE, start), Compare(column, Operator.LE, last)))
+
+
+def _published(column: Column, value: Value) -> object:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if column.exact is not None and column.exact.scale and isinstance(value, int):
+        exact = Fraction(value, 10**column.exact.scale)
+        near = float(exact)
+        return near if Fraction(repr(near)) == exact else decimal_text(value, column.exact.scale)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def from_published(
+    by: Sequence[str], keys: Sequence[object], period: str | None, schema: Mapping[str, Column]
+) -> Keys:
+    """Return the keys that were published as these plain values.
+
+    Raises:
+        InvalidParameter: if a column is not there, or a value is none of its column's.
+    """
+    columns = tuple(column_of(name, schema, "by") for name in by)
+    pairs: list[Sequence[object]] = []
+    for key in keys:
+        pair = key if len(columns) > 1 else (key,)
+        if not isinstance(pair, tuple | list) or len(pair) != len(columns):
+            raise InvalidParameter("key", key, _PAIR)
+        pairs.append(pair)
+    kinds = [Column(column.name, Kind.DATE) if period == Period.DAY else column for column in columns]
+    sides = [_read([pair[side] for pair in pairs], column) for side, column in enumerate(kinds)]
+    return Keys(columns, tuple(zip(*sides, strict=True)), None if period is None else Period(period))
+
+
+def _read(published: Sequence[object], column: Column) -> list[Value]:
+    fit, number = fitting(column), column.kind is Kind.NUMBER
+    values = []
+    for plain_value in published:
+        value = None
+        with suppress(InvalidOperation):
+            value = fit(Decimal(plain_value) if number and isinstance(plain_value, str) else plain_value)
+        if value is None:
+            raise InvalidParameter("key", plain_value, expected(column))
+        values.append(value)
+    return values
+
+
+# Ranges
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """All days, or all hours, from one to another, both among them: keys that need not be written one by one.
+
+    Attributes:
+        period: what each of them is.
+        start: the first; of hours, when it starts.
+        end: the last.
+    """
+
+    period: Period
+    start: dt.date
+    end: dt.date
+
+    def __post_init__(self) -> None:
+        """Refuse a range that ends before it starts, or is too long."""
+        start, end = self.start.isoformat(), self.end.isoformat()
+        if self.end < self.start:
+            raise InvalidParameter("end", end, f"{start} or later, since start is that")
+        if len(self) > MOST_KEYS:
+            raise InvalidParameter("end", end, f"nearer to start, for at most {MOST_KEYS:,} keys")
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return (self.end - self.start) // _LENGTHS[self.period] + 1
+
+    def listed(self) -> list[dt.date]:
+        """Return the days or hours in order."""
+        length = _LENGTHS[self.period]
+        return [self.start + place * length for place in range(len(self))]
+
+
+def days(start: dt.date | str, end: dt.date | str) -> KeyRange:
+    """Return the days from `start` to `end`, both among them, as keys for a column of dates or times.
+
+    Args:
+        start: a date, or text such as '2024-01-31'.
+        end: likewise, not before `start`.
+    """
+    return KeyRange(Period.DAY, _day("start", start), _day("end", end))
+
+
+def hours(start: dt.date | str, end: dt.date | str) -> KeyRange:
+    """Return the hours from the one that starts at `start` to the one that starts at `end`, as keys for times.
+
+    Args:
+        start: a time on the hour, or text such as '2024-01-31 08:00'; a date is its midnight.
+        end: likewise, not before `start`.
+    """
+    return KeyRange(Period.HOUR, _hour("start", start), _hour("end", end))
+
+
+def _day(name: str, value: object) -> dt.date:
+    day = as_date(value)
+    if day is None:
+        raise InvalidParameter(name, value, "a date, or text such as '2024-01-31'")
+    return day
+
+
+def _hour(name: str, value: object) -> dt.datetime:
+    hour = as_time(value)
+    if hour is None or hour.minute or hour.second or hour.microsecond:
+        raise InvalidParameter(
+            name, value, "a time on the hour without a zone, or text such as '2024-01-31 08:00'"
+        )
+    return hour
+
+
+# Declared keys
+
+
+def declare(by: str | Sequence[str], keys: object, schema: Mapping[str, Column]) -> Keys:
+    """Return the groups that a caller declares, checked against the columns before any data is read.
+
+    With a column of times, dates are keys of whole days; times are compared as they are.
+
+    Args:
+        by: the name of a column, or of two.
+        keys: a list of values of that column, or of pairs of values; `days(…)` or `hours(…)` for one column. A
+            tuple, a range of integers, an array and a series of pandas, polars or Arrow are lists too. Keys that
+            were declared before, or some of them, are taken as they are.
+        schema: the columns there are.
+
+    Raises:
+        InvalidKey: if a key is not a value of its column, or is there twice.
+        InvalidParameter: if a column is not there, or the keys are no list.
+    """
+    columns = _columns(by, schema)
+    if isinstance(keys, Keys):
+        return _declared_before(columns, keys)
+    if isinstance(keys, KeyRange):
+        return _ranged(columns, keys)
+    written = _listed(keys)
+    if len(columns) == 1:
+        (column,) = columns
+        # Keys of times are days if the first one is a date.
+        by_day = column.kind is Kind.TIME and is_date(plain(written[0]))
+        wanted = "a date, as keys[0] is: write all keys as dates or all as times" if by_day else expected(column)
+        sides = [_fitted(written, Column(column.name, Kind.DATE) if by_day else column, None, wanted)]
+    else:
+        by_day = False
+        pairs = [_pair(key, index) for index, key in enumerate(written)]
+        sides = [
+            _fitted([pair[side] for pair in pairs], column, side, expected(column))
+            for side, column in enumerate(columns)
+        ]
+    values: tuple[tuple[Value, ...], ...] = tuple(zip(*sides, strict=True))
+    _check_different(values, written)
+    return Keys(columns, values, Period.DAY if by_day else None)
+
+
+def _columns(by: str | Sequence[str], schema: Mapping[str, Column]) -> tuple[Column, ...]:
+    names = [by] if isinstance(by, str) else by
+    if not isinstance(names, list | tuple) or len(names) not in (1, 2):
+        raise InvalidParameter("by", by, "the name of a column, or a list of two")
+    columns = tuple(column_of(name, schema, "by") for name in names)
+    if len(set(columns)) < len(columns):
+        raise InvalidParameter("by", columns, "two different columns")
+    return columns
+
+
+def _declared_before(columns: tuple[Column, ...], keys: Keys) -> Keys:
+    if keys.columns != columns:
+        names = " and ".join(column.name for column in keys.columns)
+        raise InvalidParameter("by", columns, f"{names}, as these keys were declared for")
+    if not keys.values:
+        raise InvalidParameter("keys", keys, f"{_LIST}, and at least one")
+    return keys
+
+
+def _ranged(columns: tuple[Column, ...], keys: KeyRange) -> Keys:
+    kinds = (Kind.DATE, Kind.TIME) if keys.period is Period.DAY else (Kind.TIME,)
+    if len(columns) > 1:
+        raise InvalidParameter("by", columns, f"one column if the keys are a range of {keys.period}s")
+    (column,) = columns
+    if column.kind not in kinds:
+        wanted = " or ".join(f"a {kind}" for kind in kinds)
+        raise InvalidParameter("by", column, f"{wanted} if the keys are a range of {keys.period}s")
+    return Keys(
+        columns, tuple([(key,) for key in keys.listed()]), keys.period if column.kind is Kind.TIME else None
+    )
+
+
+def _listed(keys: object) -> Sequence[object]:
+    """Return the keys as a list of Python's own."""
+    members = keys if isinstance(keys, list | tuple | range) else _members(keys)
+    if members is None:
+        raise InvalidParameter("keys", keys, _LIST)
+    if not members:
+        raise InvalidParameter("keys", keys, f"{_LIST}, and at least one")
+    if len(members) > MOST_KEYS:
+        raise InvalidParameter("keys", keys, f"at most {MOST_KEYS:,} keys, not {len(members):,}")
+    return members
+
+
+def _members(keys: object) -> Sequence[object] | None:
+    """Return the members of an array or a series, and None of anything else."""
+    if isinstance(keys, type):
+        return None
+    dtype = getattr(keys, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":  # as a list, nanoseconds would be integers
+        times = np.asarray(keys)
+        rounded = times if dtype == DAYS else times.astype("datetime64[us]")
+        members = rounded.tolist() if bool((rounded == times).all()) else list(times)
+    else:
+        reader = next((getattr(keys, name) for name in _READERS if hasattr(keys, name)), None)
+        members = reader() if callable(reader) else None
+    return members if isinstance(members, list) else None
+
+
+def _pair(key: object, index: int) -> Sequence[object]:
+    if not isinstance(key, tuple | list) or len(key) != 2:
+        raise InvalidKey(index, key, _PAIR)
+    return key
+
+
+def _fitted(written: Sequence[object], column: Column, side: int | None, wanted: str) -> list[Value]:
+    """Return keys, or one side of pairs, as values of their column."""
+    fit = fitting(column)
+    values = []
+    for index, key in enumerate(written):
+        value = fit(plain(key))
+        if value is None:
+            raise InvalidKey(index, plain(key), wanted, side=side, kind=column.kind)
+        values.append(value)
+    return values
+
+
+def _check_different(values: Sequence[tuple[Value, ...]], written: Sequence[object]) -> None:
+    if len(set(values)) == len(values):
+        return
+    first: dict[tuple[Value, ...], int] = {}
+    for index, value in enumerate(values):
+        if value in first:
+            raise InvalidKey(
+                index, plain(written[index]), f"another key than keys[{first[value]}]", same_as=first[value]
+            )
+        first[value] = index

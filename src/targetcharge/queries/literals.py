@@ -2,9 +2,9 @@
 
 >>> from targetcharge.queries.columns import Column, Exact, Kind
 >>> age = Column("age", Kind.NUMBER, Exact(scale=0, low=-128, high=127))
->>> str(compare(age, Operator.LT, Written(Part.NUMBER, "65.5")))
+>>> str(compare(age, Operator.LT, typed(age, Part.NUMBER, "65.5")))
 'age <= 65'
->>> typed(age, Written(Part.TEXT, "65"))
+>>> typed(age, Part.TEXT, "65")
 Traceback (most recent call last):
 targetcharge.queries.literals.UnfitError: age is a number: write 65, not '65'
 """
@@ -19,9 +19,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.queries.columns import Kind
-from targetcharge.queries.grammar import Part
-from targetcharge.queries.instants import ISO_DATE, ISO_TIME, iso_date, iso_time
+from targetcharge.queries.grammar import MOST_SHOWN, Part
 from targetcharge.queries.predicates import Compare, OneOf, Operator, Settled, quoted, text_literal
+from targetcharge.queries.values import ISO_DATE, ISO_TIME, iso_date, iso_time
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -36,7 +36,6 @@ MOST_DIGITS: Final = 38
 """Significant digits of an exact literal."""
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-_MOST_SHOWN: Final = 40
 
 
 class UnfitError(Exception):
@@ -45,41 +44,41 @@ class UnfitError(Exception):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A literal as it was written.
+class Literal:
+    """A literal of a column.
 
     Attributes:
-        part: NUMBER, TEXT or TRUTH.
         text: a number with its sign; what a text's quotes hold; TRUE or FALSE.
+        value: of the column's kind. For exact numbers that is a fraction, in steps of 10^-scale: the column need
+            not have such a value.
     """
 
-    part: Part
     text: str
-
-    def __str__(self) -> str:
-        """Return it as SQL."""
-        return text_literal(self.text) if self.part is Part.TEXT else self.text
+    value: Value | Fraction
 
 
-def typed(column: Column, written: Written) -> Value | Fraction:
-    """Return a literal as a value of the column's kind.
+def typed(column: Column, part: Part, text: str) -> Literal:
+    """Return what was written beside a column as a value of its kind.
 
-    For exact numbers that is a fraction, in units of 10^-scale: the column need not have such a value.
+    Args:
+        column: the column.
+        part: NUMBER, TEXT or TRUTH.
+        text: a number with its sign; what a text's quotes hold; TRUE or FALSE.
 
     Raises:
         UnfitError: if it is not of that kind.
     """
-    if written.part is not _PARTS[column.kind]:
-        raise UnfitError(_mismatch(column, written))
+    if part is not _PARTS[column.kind]:
+        raise UnfitError(_mismatch(column, part, text))
     match column.kind:
         case Kind.NUMBER:
-            return units(written.text, column.exact) if column.exact else floating(written.text)
+            return Literal(text, _steps(text, column.exact) if column.exact else _floating(text))
         case Kind.TEXT:
-            return written.text
+            return Literal(text, text)
         case Kind.DATE | Kind.TIME:
-            return _instant(written.text, column)
+            return Literal(text, _instant(text, column))
         case Kind.BOOLEAN:
-            return written.text == "TRUE"
+            return Literal(text, text == "TRUE")
 
 
 _PARTS: Final = {
@@ -91,17 +90,14 @@ _PARTS: Final = {
 }
 
 
-def _mismatch(column: Column, written: Written) -> str:
-    name, text = quoted(column.name), written.text
-    short = len(text) <= _MOST_SHOWN
+def _mismatch(column: Column, part: Part, text: str) -> str:
+    name, short = quoted(column.name), len(text) <= MOST_SHOWN
     if column.kind is Kind.NUMBER:
-        if written.part is Part.TEXT and short and _NUMBER.fullmatch(text):
-            return f"{name} is a number: write {text}, not {written}"
+        if part is Part.TEXT and short and _NUMBER.fullmatch(text):
+            return f"{name} is a number: write {text}, not {text_literal(text)}"
         return f"{name} is a number: write one without quotes, such as 65"
     if column.kind is Kind.TEXT:
-        wanted = (
-            text_literal(text) if short and written.part is Part.NUMBER else "it in single quotes, such as 'flu'"
-        )
+        wanted = text_literal(text) if short and part is Part.NUMBER else "it in single quotes, such as 'flu'"
         return f"{name} is text: write {wanted}{f', not {text}' if short else ''}"
     if column.kind is Kind.BOOLEAN:
         return f"{name} is a boolean: write TRUE or FALSE, without quotes"
@@ -123,7 +119,7 @@ def _instant(text: str, column: Column) -> dt.date | dt.datetime:
         raise UnfitError("the calendar has no such day" if formed else _not_iso(column)) from None
 
 
-def floating(text: str) -> float:
+def _floating(text: str) -> float:
     """Return a decimal number in double precision, 0 without a sign."""
     number = float(text)
     if not math.isfinite(number):
@@ -135,9 +131,9 @@ def floating(text: str) -> float:
     return number + 0.0
 
 
-def units(text: str, exact: Exact) -> Fraction:
-    """Return a decimal number as it is, in units of 10^-scale."""
-    if floating(text) == 0:  # with an exponent that would take long to write out, perhaps
+def _steps(text: str, exact: Exact) -> Fraction:
+    """Return a decimal number as it is, in steps of 10^-scale."""
+    if _floating(text) == 0:  # with an exponent that would take long to write out, perhaps
         return Fraction(0)
     number = Decimal(text)
     if len(number.as_tuple().digits) > MOST_DIGITS:
@@ -150,30 +146,18 @@ def units(text: str, exact: Exact) -> Fraction:
     return Fraction(number) * factor
 
 
-def compare(column: Column, operator: Operator, written: Written) -> Compare | Settled:
-    """Return the comparison of a column with a literal, which is a value that the column can have.
-
-    Raises:
-        UnfitError: if the literal is not of the column's kind, or booleans are compared by order.
-    """
-    if column.kind is Kind.BOOLEAN and operator not in (Operator.EQ, Operator.NE):
-        msg = f"{quoted(column.name)} is a boolean: compare it with = or <>"
-        raise UnfitError(msg)
-    value = typed(column, written)
+def compare(column: Column, operator: Operator, literal: Literal) -> Compare | Settled:
+    """Return the comparison of a column with a literal, as one with a value that the column can have."""
+    value = literal.value
     if not isinstance(value, Fraction):
         return Compare(column, operator, value)
-    text = f"{quoted(column.name)} {operator} {written}"
+    text = f"{quoted(column.name)} {operator} {literal.text}"
     if operator in (Operator.EQ, Operator.NE):
         if _occurs(value, column.exact):
             return Compare(column, operator, int(value))
         return Settled(column, operator is Operator.NE, text)
-    return _ordered(column, operator, value, text)
-
-
-def _ordered(column: Column, operator: Operator, value: Fraction, text: str) -> Compare | Settled:
-    """Return a comparison by order, with the nearest value of the column that decides the same."""
     upwards = operator in (Operator.GT, Operator.GE)
-    nearest = math.ceil(value) if upwards else math.floor(value)
+    nearest = math.ceil(value) if upwards else math.floor(value)  # the nearest value that decides the same
     if nearest != value:
         operator = Operator.GE if upwards else Operator.LE
     exact = column.exact
@@ -182,16 +166,16 @@ def _ordered(column: Column, operator: Operator, value: Fraction, text: str) -> 
     return Settled(column, upwards == (nearest < exact.low), text)
 
 
-def one_of(column: Column, writtens: Sequence[tuple[Written, Value | Fraction]]) -> OneOf | Settled:
-    """Return the comparison of a column with typed literals: each once, and only those that can occur."""
+def one_of(column: Column, literals: Sequence[Literal]) -> OneOf | Settled:
+    """Return the comparison of a column with a list of literals: each once, and only those that can occur."""
     values = [
-        int(value) if isinstance(value, Fraction) else value
-        for _, value in writtens
-        if not isinstance(value, Fraction) or _occurs(value, column.exact)
+        int(literal.value) if isinstance(literal.value, Fraction) else literal.value
+        for literal in literals
+        if not isinstance(literal.value, Fraction) or _occurs(literal.value, column.exact)
     ]
     if values:
         return OneOf(column, tuple(dict.fromkeys(values)))
-    listed = ", ".join(str(written) for written, _ in writtens)
+    listed = ", ".join(literal.text for literal in literals)  # numbers: no other literal is settled
     return Settled(column, holds=False, text=f"{quoted(column.name)} IN ({listed})")
 
 

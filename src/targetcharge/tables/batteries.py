@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms import batch, battery
-from targetcharge.queries.declared_keys import declared
+from targetcharge.queries.keys import declare
 from targetcharge.queries.measures import Sketch
 from targetcharge.sessions.selection import check_selection
 from targetcharge.tables.computing import check_grid, number_asked, steps_of
-from targetcharge.tables.keys import published
 from targetcharge.tables.numbers import number_of
 from targetcharge.tables.questions import Above, Top, Units, Watch
 from targetcharge.tables.readers import Inquiry, OfAll
@@ -50,8 +49,8 @@ def by_keys(
         raise NotAllowed(msg)
     if threshold is not None:
         steps_of(number, "threshold", threshold)
-    groups = declared(question.by, question.keys, schema)
-    keys, names = published(groups), tuple(column.name for column in groups.columns)
+    groups = declare(question.by, question.keys, schema)
+    keys, names = groups.published(), tuple(column.name for column in groups.columns)
     if isinstance(question, Top):
         question = replace(question, k=check_selection(keys, question.k, None, question.threshold))
     record = Record.of(question, number, groups, keys if reader.individual and threshold is None else ())

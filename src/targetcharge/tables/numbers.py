@@ -18,7 +18,7 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.gauge import COUNTED, Gauge, grid, occupancy
 from targetcharge.queries.columns import Kind, column_of
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.parsing import parse
+from targetcharge.queries.parser import parse
 from targetcharge.tables.questions import Distinct, Sum, Units
 
 if TYPE_CHECKING:

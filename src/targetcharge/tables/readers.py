@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from targetcharge.queries.families import families
 from targetcharge.queries.measures import Sketch
 from targetcharge.tables.individual.charges import additive, charge_of
-from targetcharge.tables.keys import published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -179,7 +178,7 @@ class OfThosePaying:
 
     def by(self, asked: Inquiry, groups: Keys) -> Numbers:
         """Return how keys are read: for a selection all at once, for tests each when it is due."""
-        charge, keys = self._charge(asked), published(groups)
+        charge, keys = self._charge(asked), groups.published()
         if asked.record.k:
             return Numbers(lambda _: self._roll.best(charge, groups, keys))
         return Numbers(_never, lambda _: self._roll.by(charge, groups, keys))

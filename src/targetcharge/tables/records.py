@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger.entries import canonical, from_plain, to_plain
-from targetcharge.queries.keys import Grain
+from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Total
 from targetcharge.tables.questions import Above, Between, Distinct, Question, Side, Sum, Top, Units, Value, Watch
 
@@ -70,7 +70,7 @@ class Record:
         if isinstance(what, Sum) and isinstance(number.measure, Total):
             what = Sum(what.column, what.lower, what.upper, what.where, str(number.measure.grid))
         by = () if groups is None else tuple(column.name for column in groups.columns)
-        grain = None if groups is None or groups.grain is None else groups.grain.value
+        grain = None if groups is None or groups.period is None else groups.period.value
         label = question.label if isinstance(question, Above | Value | Watch) else ""
         if not isinstance(label, str):
             raise InvalidParameter("label", label, "text")
@@ -116,7 +116,7 @@ class Record:
         try:
             body = json.loads(text)
             (kind,) = set(body) - {"what", "by", "grain", "keys", "label"}
-            grain = None if "grain" not in body else Grain(body["grain"]).value
+            grain = None if "grain" not in body else Period(body["grain"]).value
             keys = tuple(from_plain(key) for key in body.get("keys", ()))
             by, label = tuple(body.get("by", ())), str(body.get("label", ""))
             return cls(_what_of(body["what"]), (kind, body[kind]), by, grain, keys, label)

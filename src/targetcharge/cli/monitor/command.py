@@ -20,7 +20,7 @@ from targetcharge.cli.tables.showing import counted, listed, note
 from targetcharge.cli.tables.stopping import stoppable
 from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
-from targetcharge.queries.instants import iso_date
+from targetcharge.queries.values import iso_date
 from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.rules import check_rule, day_column
 

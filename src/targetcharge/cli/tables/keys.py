@@ -24,7 +24,7 @@ from targetcharge.queries.columns import Column, Kind, column_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from targetcharge.queries.ranges import Days, Hours
+    from targetcharge.queries.keys import KeyRange
 
 _KEYS: Final = "Keys"
 _MOST_COLUMNS: Final = 2
@@ -81,7 +81,7 @@ class Keys:
     by: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...] = ()
     places: tuple[str, ...] = ()
-    range: Days | Hours | None = None
+    range: KeyRange | None = None
 
     @classmethod
     def of(cls, options: KeyOptions) -> Keys:
@@ -122,7 +122,7 @@ class Keys:
         """Return the columns as a question takes them."""
         return self.by[0] if len(self.by) == 1 else self.by
 
-    def typed(self, table: tc.Table) -> Days | Hours | list[object]:
+    def typed(self, table: tc.Table) -> KeyRange | list[object]:
         """Return the keys as a question of this table takes them: values of its columns' kinds."""
         if self.range is not None:
             return self.range
@@ -131,7 +131,7 @@ class Keys:
         pairs = [tuple(map(key_of, texts, kinds)) for texts in self.texts]
         return [pair[0] for pair in pairs] if len(kinds) == 1 else list(pairs)
 
-    def labels(self, typed: Days | Hours | list[object]) -> list[tuple[object, ...]]:
+    def labels(self, typed: KeyRange | list[object]) -> list[tuple[object, ...]]:
         """Return the keys as plain data, a value for each column."""
         keys = typed if isinstance(typed, list) else [str(key) for key in typed.listed()]
         return [tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),) for key in keys]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge.engines.duckdb.types import stored
 from targetcharge.engines.sql import clamped, condition, hashed, steps
-from targetcharge.queries.keys import Grain
+from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import decimal_text
 
@@ -112,9 +112,9 @@ def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bo
 def grouped(keys: Keys, relation: Relation) -> list[str]:
     """Return the SQL of what is compared with the keys."""
     parts = [relation.by[column.name] for column in keys.columns]
-    if keys.grain is Grain.DAY:
+    if keys.period is Period.DAY:
         return [f"CAST({parts[0]} AS DATE)"]
-    return [f"date_trunc('hour', {parts[0]})"] if keys.grain is Grain.HOUR else parts
+    return [f"date_trunc('hour', {parts[0]})"] if keys.period is Period.HOUR else parts
 
 
 def _among_declared(groups: Sequence[str]) -> str:
@@ -129,7 +129,7 @@ def with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
     parts: list[str] = []
     for place, column in enumerate(keys.columns):
         lists.append([_parameter(column, value[place]) for value in keys.values])
-        parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.grain)}[])) AS k{place + 1}")
+        parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.period)}[])) AS k{place + 1}")
     declared = f"SELECT {joined(*parts)}, unnest(range({len(keys.values)})) AS i"
     return f"WITH declared AS MATERIALIZED ({declared}) {query}", lists
 
@@ -151,8 +151,8 @@ def _parameter(column: Column, value: Value) -> object:
     return value
 
 
-def _key_type(column: Column, grain: Grain | None) -> str:
+def _key_type(column: Column, period: Period | None) -> str:
     """Return the SQL type in which keys are compared with a column: its own, so that files can be skipped."""
-    if grain is not None:
-        return "DATE" if grain is Grain.DAY else "TIMESTAMP"
+    if period is not None:
+        return "DATE" if period is Period.DAY else "TIMESTAMP"
     return stored(column)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
 from targetcharge.errors import NotAllowed
+from targetcharge.queries.keys import from_published
 from targetcharge.queries.measures import Count, Total
 from targetcharge.queries.predicates import All
 from targetcharge.tables.computing import band_in_steps
-from targetcharge.tables.keys import key_again
 from targetcharge.tables.numbers import number_of
 from targetcharge.tables.questions import Between as Band
 
@@ -64,7 +64,7 @@ class Charge:
 
     def groups(self, keys: tuple[object, ...], schema: Schema) -> Keys:
         """Return keys of this question, as they were declared."""
-        return key_again(self.record.by, keys, self.record.grain, schema)
+        return from_published(self.record.by, keys, self.record.grain, schema)
 
 
 def charge_of(record: Record, epsilon: float, schema: Schema, allowance: Allowance) -> Charge:

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
-from targetcharge.queries.instants import as_date
+from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
 from targetcharge.tables.monitor.rules import Rule, check_name, check_rule, day_column
 from targetcharge.tables.questions import Watch

@@ -27,10 +27,9 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.ledger.entries import canonical
 from targetcharge.queries.columns import Kind as ColumnKind
 from targetcharge.queries.columns import column_of
-from targetcharge.queries.declared_keys import declared
+from targetcharge.queries.keys import declare
 from targetcharge.queries.predicates import Compare, Operator
 from targetcharge.tables import questions
-from targetcharge.tables.keys import published
 from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
 from targetcharge.tables.questions import Above, Distinct, Sum, Value, Watch, what_of
 
@@ -301,12 +300,12 @@ def check_rule(rule: Rule, table: Table, day: Column | None) -> CheckedRule:
     day_name = None if day is None else day.name
     if rule.by is None:
         return CheckedRule(rule, floor, scale, version_of(rule, day_name, ()), day)
-    keys = declared(rule.by, rule.keys, table.schema)
+    keys = declare(rule.by, rule.keys, table.schema)
     by, watch = [column.name for column in keys.columns], None
     if threshold is not None and not isinstance(what, Distinct) and len(table.meters) == 1:
         watch = questions.watch(what, by, keys, threshold)
-    version = version_of(rule, day_name, by, keys.grain)
-    return CheckedRule(rule, floor, scale, version, day, keys, published(keys), watch)
+    version = version_of(rule, day_name, by, keys.period)
+    return CheckedRule(rule, floor, scale, version, day, keys, keys.published(), watch)
 
 
 def _floor(threshold: float, margin: float | None, scale: float, what: What) -> float:
@@ -336,7 +335,7 @@ def _exact(value: float | str | None) -> str | None:
 
 
 def _on(column: Column, day: dt.date) -> str:
-    return str(declared(column.name, [day], {column.name: column}).where(0))
+    return str(declare(column.name, [day], {column.name: column}).where(0))
 
 
 def _until(column: Column, day: dt.date) -> str:
