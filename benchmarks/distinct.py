@@ -12,9 +12,7 @@ from rich.table import Table
 
 from benchmarks.timing import median_seconds, readable
 from targetcharge.mechanisms import distinct_count
-from targetcharge.mechanisms.distinct_count import fitting_buckets
-from targetcharge.mechanisms.distinct_estimate import DistinctEstimate
-from targetcharge.mechanisms.maxima import MaximaLaw
+from targetcharge.mechanisms.distinct import DistinctEstimate, MaximaLaw, fitting_buckets
 from targetcharge.numerics.search import largest_integer
 from targetcharge.randomness import SystemEntropy
 

@@ -10,7 +10,7 @@ from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.modes import MODES, mode_of
 from targetcharge.mechanisms import noisy_max as scalar
-from targetcharge.mechanisms.choosing import CHOICES
+from targetcharge.mechanisms.choice import CHOICES
 
 TWO = ("exponential", "permute_and_flip")
 
@@ -114,7 +114,7 @@ def test_modes_publish_their_law_and_hit_where_it_says(mode, caution, mechanism,
 
 
 def test_equal_counts_are_equally_likely():
-    drawn = CHOICES["permute_and_flip"](1.0).draw(np.tile((4, 0, 4, 4), (DRAWS, 1)), BufferedEntropy(5))
+    drawn = CHOICES["permute_and_flip"](1.0).choose_rows(np.tile((4, 0, 4, 4), (DRAWS, 1)), BufferedEntropy(5))
     counts = Counter(code for code in drawn.tolist() if code != 1)
     assert pvalue(counts, {0: 1 / 3, 2: 1 / 3, 3: 1 / 3}) > 1e-9
     for wrong in ({0: 0.35, 2: 0.325, 3: 0.325}, {0: 0.325, 2: 0.325, 3: 0.35}):

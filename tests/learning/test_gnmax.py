@@ -22,8 +22,7 @@ from scipy.stats import norm
 
 import targetcharge as tc
 from targetcharge.accounting.composition import optimal_hits
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
-from targetcharge.mechanisms.noisy_maximum import winner_law
+from targetcharge.mechanisms.choice import NoisyMax
 
 PAIRS = [  # a vote moves from one class to another
     ([9, 1, 0], [8, 2, 0]),
@@ -124,7 +123,7 @@ def test_permute_and_flip_is_its_enumeration():
 
 def test_the_noisy_maximum_is_that_of_the_package():
     counts = [12, 9, 9, 0]
-    expected = winner_law(counts, NoiseLaw.of(rate_for(0.3, 1, shifts=2)))
+    expected = NoisyMax(0.3).law(counts)
     assert laws.noisy_maximum(np.array([counts], dtype=float), 0.3)[0] == pytest.approx(expected, abs=1e-8)
 
 

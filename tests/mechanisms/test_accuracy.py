@@ -1,6 +1,5 @@
 """Accuracy: the interval of an outcome holds the true value where the noise is within the margin."""
 
-import importlib
 import math
 from fractions import Fraction
 
@@ -20,8 +19,7 @@ from targetcharge.mechanisms import (
     noisy_max,
     side_of_threshold,
 )
-from targetcharge.mechanisms.accuracy import Accuracy, above, exactly, margin, sided
-from targetcharge.mechanisms.gauge import COUNTED, gauged, grid
+from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above, exactly, gauged, grid
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 from targetcharge.randomness import Rate
 
@@ -34,9 +32,7 @@ def itself(data):
 
 def tell_the_noise(monkeypatch):
     """Let an algorithm that is made from now on take its noise from where its randomness should come from."""
-    for name in ("count", "threshold", "side", "between", "change"):
-        module = importlib.import_module(f"targetcharge.mechanisms.{name}")
-        monkeypatch.setattr(module, "discrete_laplace", lambda noise, _rate: noise)
+    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda noise, _rate: noise)
 
 
 # The margin.
@@ -57,7 +53,7 @@ def many_rates():
 def test_the_margin_is_the_smallest_that_noise_leaves_seldom_enough(confidence):
     with mpmath.workdps(60):
         for rate in many_rates():
-            found = margin(NoiseLaw.of(rate), confidence)
+            found = NoiseLaw.of(rate).margin(confidence)
             seldom = 1 - mpmath.mpf(confidence)
             assert beyond(rate, found) <= seldom * (1 + mpmath.mpf(10) ** -9)
             assert found == 0 or beyond(rate, found - 1) > seldom * (1 - mpmath.mpf(10) ** -9)
@@ -66,7 +62,7 @@ def test_the_margin_is_the_smallest_that_noise_leaves_seldom_enough(confidence):
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0, 10.0])
 def test_the_margin_by_adding_up_the_law(epsilon):
     noise = NoiseLaw.of(Rate.at_most(epsilon))
-    wide = margin(noise)
+    wide = noise.margin()
     inside = math.fsum(noise.mass(k) for k in range(-wide, wide + 1))
     assert inside >= 0.95
     assert wide == 0 or math.fsum(noise.mass(k) for k in range(1 - wide, wide)) < 0.95
@@ -173,7 +169,7 @@ def test_spans():
     assert exactly(outcome=True) is None
     assert above(9)(None) == (None, 9)
     assert above(9)(12) == (12, 12)
-    assert sided(2, 5)(tc.Side.BETWEEN) == (2, 5)
+    assert between_thresholds(itself, 2, 5, 0.3).accuracy.span(tc.Side.BETWEEN) == (2, 5)
 
 
 @pytest.mark.parametrize(

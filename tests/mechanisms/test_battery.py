@@ -13,7 +13,7 @@ from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
 import targetcharge as tc
 from targetcharge.mechanisms import above_threshold, batch, battery
-from targetcharge.mechanisms.gauge import grid
+from targetcharge.mechanisms.accuracy import grid
 from targetcharge.mechanisms.noise import rate_for
 
 COUNTS = [7, 0, -3, 12, 7]

@@ -10,8 +10,7 @@ from tests.mechanisms.goodness import BufferedEntropy, pvalue
 from tests.mechanisms.maxima_samples import marginal, sample
 
 from targetcharge.mechanisms import distinct_count
-from targetcharge.mechanisms.distinct_estimate import DistinctEstimate
-from targetcharge.mechanisms.maxima import MaximaLaw
+from targetcharge.mechanisms.distinct import DistinctEstimate, MaximaLaw
 
 RUNS = 20_000
 BUCKETS = 16

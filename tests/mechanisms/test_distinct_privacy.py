@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from targetcharge.mechanisms.distinct_count import _law
-from targetcharge.mechanisms.maxima import MaximaLaw
+from targetcharge.mechanisms.distinct import MaximaLaw, _law
 
 WHOLE = 2**64
 EPSILONS = [0.01, 0.03, 0.1, 0.25, 0.5, math.log(2), 0.7, 1.0, 1.5, 3.0, 10.0]

@@ -12,7 +12,7 @@ import pytest
 from tests.mechanisms.goodness import BufferedEntropy
 
 from targetcharge.mechanisms import above_threshold, changed, noisy_count
-from targetcharge.mechanisms.gauge import COUNTED, gauged, grid, occupancy
+from targetcharge.mechanisms.accuracy import COUNTED, gauged, grid, occupancy
 
 TRIALS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000")) // 100
 

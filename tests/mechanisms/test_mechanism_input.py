@@ -312,13 +312,12 @@ def test_outcomes_are_published_in_canonical_form():
 
 
 def test_ties_go_to_the_first(monkeypatch):
-    monkeypatch.setattr("targetcharge.mechanisms.noisy_maximum.discrete_laplace", lambda *_: 0)
+    monkeypatch.setattr("targetcharge.mechanisms.choice.discrete_laplace", lambda *_: 0)
     assert noisy_max(lambda data: data, 1.0, 4).run([1, 3, 3, 0], None) == 1
 
 
 def test_thresholds_count_from_the_next_integer(monkeypatch):
-    for name in ("threshold", "between"):
-        monkeypatch.setattr(f"targetcharge.mechanisms.{name}.discrete_laplace", lambda *_: 0)
+    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda *_: 0)
     test = above_threshold(lambda data: data, 2.5, 1.0)
     assert [test.run(count, None) for count in (2, 3)] == [None, 3]
     assert above_threshold(lambda data: data, 2, 1.0).run(2, None) == 2

@@ -34,8 +34,6 @@ ALL, NONE = (-math.inf, math.inf), (math.inf, -math.inf)
 HERE = threading.local()
 """`HERE.player` gives what is chosen to the table that runs in this thread."""
 
-_SINGLE = ("count", "threshold", "side", "between", "change")
-
 
 class _Noise:
     """What is added to it becomes what was chosen."""
@@ -57,12 +55,11 @@ class _Several:
 
 def choose_noise(monkeypatch):
     """Let all noise of tables be chosen, in algorithms that are made from now on."""
-    for name in _SINGLE:
-        module = importlib.import_module(f"targetcharge.mechanisms.{name}")
-        monkeypatch.setattr(module, "discrete_laplace", lambda _entropy, rate: _Noise(rate))
+    counts = importlib.import_module("targetcharge.mechanisms.counts")
+    monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(rate))
     battery = importlib.import_module("targetcharge.mechanisms.battery")
     monkeypatch.setattr(battery, "discrete_laplace_array", lambda _entropy, rate, count: _Several(rate, count))
-    wrapper = importlib.import_module("targetcharge.mechanisms.boundary_wrapper")
+    wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, chance: HERE.player.wait(("coin", chance)))
 
 

@@ -29,16 +29,15 @@ def hours():
 
 def noise_of(monkeypatch, rng, reach=12):
     """Let a random generator of a test decide the noise of all mechanisms that are made from now on."""
-    for name in ("count", "threshold", "side", "between", "change"):
-        module = importlib.import_module(f"targetcharge.mechanisms.{name}")
-        monkeypatch.setattr(module, "discrete_laplace", lambda _entropy, rate: _noise(rng, rate, reach))
+    counts = importlib.import_module("targetcharge.mechanisms.counts")
+    monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _noise(rng, rate, reach))
     battery = importlib.import_module("targetcharge.mechanisms.battery")
     monkeypatch.setattr(
         battery,
         "discrete_laplace_array",
         lambda _entropy, rate, count: np.array([_noise(rng, rate, reach) for _ in range(count)]),
     )
-    wrapper = importlib.import_module("targetcharge.mechanisms.boundary_wrapper")
+    wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, _chance: rng.random() < 0.5)
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import targetcharge as tc
-from targetcharge.mechanisms.accuracy import margin
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "choosing.md"
@@ -107,7 +106,7 @@ def test_the_bias_is_the_mean_of_the_noise_of_published_numbers(rate, above):
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("above", DISTANCES)
 def test_the_coverage_is_that_of_published_numbers(rate, above):
-    law, wide = LAWS[rate], margin(NoiseLaw(rate))
+    law, wide = LAWS[rate], NoiseLaw(rate).margin()
     truth = law.chance(lambda z: z >= -above and abs(z) <= wide) / law.chance(lambda z: z >= -above)
     assert page.coverage(above, wide, rate) == pytest.approx(float(truth), abs=1e-12)
     assert truth >= 0.95 if above >= 0 else truth < 0.95 or above > -wide
@@ -142,7 +141,7 @@ def test_a_preview_says_what_the_formulas_say(table, epsilon, batch):
             assert chance.miss == pytest.approx(page.missed(above, epsilon), rel=1e-7)
         assert chance.hit == pytest.approx(page.reaches(-above, epsilon), rel=1e-7)
     assert seen.scale == pytest.approx(1 / epsilon, rel=1e-7)
-    assert seen.margin == margin(NoiseLaw.of(rate_for(epsilon, 1)))
+    assert seen.margin == NoiseLaw.of(rate_for(epsilon, 1)).margin()
 
 
 @pytest.mark.parametrize(("lower", "upper", "grid"), [(0, 700, 1), (-500, 100, 1), (0, 20, "0.01")])

@@ -85,7 +85,7 @@ FRACTIONS = {
 def test_every_kind_of_number_that_is_one_can_be_asked_with(monkeypatch, table, ask, value):
     """They could before questions were kept in the transcript: as with the same number as one of Python's own."""
     silence(monkeypatch)
-    monkeypatch.setattr("targetcharge.mechanisms.boundary_wrapper.bernoulli", lambda *_: False)
+    monkeypatch.setattr("targetcharge.mechanisms.wrappers.bernoulli", lambda *_: False)
     for it in (value, 3.5):
         ask(table, it)
     answers = list(table.transcript)

@@ -30,14 +30,13 @@ class Script:
     def __init__(self, monkeypatch, rng):
         self._rng, self._waiting = rng, deque()
         self.again = False
-        for name in ("count", "threshold", "side", "between", "change"):
-            module = importlib.import_module(f"targetcharge.mechanisms.{name}")
-            monkeypatch.setattr(module, "discrete_laplace", lambda _entropy, rate: _Noise(self, rate))
+        counts = importlib.import_module("targetcharge.mechanisms.counts")
+        monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(self, rate))
         battery = importlib.import_module("targetcharge.mechanisms.battery")
         monkeypatch.setattr(
             battery, "discrete_laplace_array", lambda _entropy, rate, count: _Several(self, rate, count)
         )
-        wrapper = importlib.import_module("targetcharge.mechanisms.boundary_wrapper")
+        wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
         monkeypatch.setattr(wrapper, "bernoulli", lambda *_: self.next(lambda: rng.random() < 0.5))
 
     def next(self, chosen):

@@ -52,7 +52,7 @@ def test_every_answer_about_a_count_or_a_sum_is_the_truth(monkeypatch, kind, tmp
 @pytest.mark.parametrize("kind", ["text", "integer", "row"])
 def test_every_side_is_the_truth(monkeypatch, kind, tmp_path):
     silence(monkeypatch)
-    monkeypatch.setattr("targetcharge.mechanisms.boundary_wrapper.bernoulli", lambda *_: False)
+    monkeypatch.setattr("targetcharge.mechanisms.wrappers.bernoulli", lambda *_: False)
     for world, source, rng in worlds(kind, TABLES // 40):
         units = world.units()
         with opened(world, source, tmp_path, meter="renyi") as t:

@@ -40,7 +40,6 @@ from targetcharge.audit.laws import (
 )
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.between import side_law
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 
 if TYPE_CHECKING:
@@ -153,8 +152,7 @@ def _band(target: Between, epsilon: float) -> Published:
     edge = min(_EDGE, math.ceil(12 * most / epsilon))  # beyond it the rounding of the sure side hides the hits
     counts = range(low - edge - most + 1, low + target.width + edge)
     laws = {
-        count: side_law(count, low, low + target.width - 1, noise)
-        for count in range(counts.start, counts.stop + most)
+        count: noise.sides(count, low, low + target.width - 1) for count in range(counts.start, counts.stop + most)
     }
     shifts = {1, math.ceil(most / 2), most}
     pairs = [(laws[count], laws[count + shift]) for shift in sorted(shifts) for count in counts]

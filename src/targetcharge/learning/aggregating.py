@@ -3,7 +3,7 @@
 An aggregator may first test whether enough teachers agree (ε₁), then choose a class (ε₂): together ε₁ + ε₂.
 
 >>> import numpy as np
->>> from targetcharge.mechanisms.choosing import CHOICES
+>>> from targetcharge.mechanisms.choice import CHOICES
 >>> from targetcharge.randomness import SystemEntropy
 >>> aggregator = Aggregator(CHOICES["exponential"](1.0), Agreement(threshold=150, epsilon=1.0))
 >>> aggregator.draw(np.array([[0, 250], [125, 125]]), SystemEntropy()).tolist()  # the second: too few agree
@@ -23,7 +23,7 @@ from targetcharge.randomness import Rate, discrete_laplace_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from targetcharge.mechanisms.choosing.choice import Choice
+    from targetcharge.mechanisms.choice import Choice
     from targetcharge.randomness import Entropy
 
 
@@ -72,14 +72,14 @@ class Aggregator:
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
         """Return a column for each row, or the number of columns where too few agree."""
-        chosen = self.choice.draw(counts, entropy)
+        chosen = self.choice.choose_rows(counts, entropy)
         if self.agreement is None:
             return chosen
         return np.where(self.agreement.draw(counts, entropy), chosen, counts.shape[1])
 
     def rest(self, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the probability of all outcomes but the likeliest: what the boundary wrapper needs."""
-        rest = self.choice.rest(counts)
+        rest = self.choice.rest_of_rows(counts)
         if rest is None or self.agreement is None:
             return rest
         passed, low = self.agreement.law(counts)

@@ -39,8 +39,7 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.cells import Codes, Edges, Feature, declared, place
-from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.mechanisms.naming import checked
+from targetcharge.mechanisms.algorithm import Algorithm, checked_name
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.randomness import discrete_laplace_array
 
@@ -101,7 +100,7 @@ def naive_bayes(
 
     columns = ", ".join(str(feature.column) for feature in features)
     return Algorithm(
-        name=f"naive_bayes({columns})" if name is None else checked(name),
+        name=f"naive_bayes({columns})" if name is None else checked_name(name),
         epsilon=float(epsilon),
         delta=0.0,
         run=run,

@@ -23,10 +23,8 @@ from targetcharge.learning.labels import Labels, gathered
 from targetcharge.learning.modes import CAUTION, MODES, Mode, mode_of
 from targetcharge.learning.votes import Votes
 from targetcharge.mechanisms import Series
-from targetcharge.mechanisms.algorithm import together
-from targetcharge.mechanisms.candidates import Outcomes, declared
-from targetcharge.mechanisms.choosing import CHOICES
-from targetcharge.mechanisms.naming import checked
+from targetcharge.mechanisms.algorithm import checked_name, together
+from targetcharge.mechanisms.choice import CHOICES, Outcomes, declared_outcomes
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session
 
@@ -88,7 +86,7 @@ def label(
     if not isinstance(session, Session):
         raise InvalidParameter("session", session, "a tc.Session")
     table = Votes.of(votes, teachers)
-    names = tuple(range(table.classes)) if classes is None else declared(classes, "classes")
+    names = tuple(range(table.classes)) if classes is None else declared_outcomes(classes, "classes")
     if len(names) != table.classes:
         expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"
         raise InvalidParameter("classes", classes, expected)
@@ -97,7 +95,7 @@ def label(
     expected_codes = _prior(prior, mode, names, len(table))
     labels = _begun(start, names, len(table))
     series = Series(
-        together(checked(name), chosen.target.check_epsilon(epsilon), chosen.target),
+        together(checked_name(name), chosen.target.check_epsilon(epsilon), chosen.target),
         outcomes=(*names, LOW, BOUNDARY),
         count=len(table),
         draw=_drawing(table, aggregator, chosen, expected_codes),

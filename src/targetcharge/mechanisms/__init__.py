@@ -1,4 +1,4 @@
-"""Mechanisms: private algorithms, and wrappers that change what they publish. One file each.
+"""Mechanisms: private algorithms, and wrappers that change what they publish.
 
 >>> from targetcharge.randomness import SystemEntropy
 >>> visits = [3, 1, 4, 1, 5]
@@ -7,22 +7,20 @@
 True
 """
 
-from targetcharge.mechanisms.algorithm import Algorithm, Oracle
+from targetcharge.mechanisms.algorithm import Algorithm, Oracle, private
 from targetcharge.mechanisms.battery import Battery, batch, battery
-from targetcharge.mechanisms.between import between_thresholds
-from targetcharge.mechanisms.boundary_wrapper import boundary
-from targetcharge.mechanisms.change import changed
-from targetcharge.mechanisms.count import noisy_count
-from targetcharge.mechanisms.declared import private
-from targetcharge.mechanisms.distinct_count import distinct_count
-from targetcharge.mechanisms.exponential_mechanism import exponential
-from targetcharge.mechanisms.noisy_maximum import noisy_max
-from targetcharge.mechanisms.opendp_measurement import from_opendp
-from targetcharge.mechanisms.permute_and_flip import permute_and_flip
-from targetcharge.mechanisms.run_twice import agreement, twice
+from targetcharge.mechanisms.choice import exponential, noisy_max, permute_and_flip
+from targetcharge.mechanisms.counts import (
+    above_threshold,
+    between_thresholds,
+    changed,
+    noisy_count,
+    side_of_threshold,
+)
+from targetcharge.mechanisms.distinct import distinct_count
+from targetcharge.mechanisms.opendp import from_opendp
 from targetcharge.mechanisms.series import Series
-from targetcharge.mechanisms.side import side_of_threshold
-from targetcharge.mechanisms.threshold import above_threshold
+from targetcharge.mechanisms.wrappers import agreement, boundary, twice
 
 __all__ = [
     "Algorithm",

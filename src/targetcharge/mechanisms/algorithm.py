@@ -4,24 +4,33 @@ An algorithm declares the targets it supports; a session refuses it with any oth
 argument, so the same code runs on the operating system's entropy and, in tests, on a seeded source.
 
 >>> from targetcharge.accounting.targets import Boundary
->>> from targetcharge.mechanisms import noisy_count
->>> algorithm = noisy_count(len, epsilon=0.1)
->>> algorithm.name, algorithm.epsilon, algorithm.delta
-('noisy_count(len)', 0.1, 0.0)
->>> algorithm.supports(NotPrior(0)), algorithm.supports(Boundary())
+>>> from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace
+>>> @private(epsilon=0.5)
+... def busy(data, entropy):
+...     "Tell whether there are many visits."
+...     return len(data) + discrete_laplace(entropy, Rate.at_most(0.5)) > 100
+>>> busy, busy.__doc__
+(<busy, epsilon=0.5, delta=0>, 'Tell whether there are many visits.')
+>>> busy.supports(NotPrior(False)), busy.supports(Boundary())
 (True, False)
+>>> busy.run([], SystemEntropy())
+False
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
+from targetcharge import checks
 from targetcharge.accounting.targets import Everything, NotPrior, QTarget
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter
+from targetcharge.outcomes import same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.accuracy import Accuracy
@@ -32,6 +41,8 @@ if TYPE_CHECKING:
 
 ANY_PRIOR: Final[tuple[Support, ...]] = (NotPrior, Everything)
 """What every (ε, δ)-DP algorithm supports: one free outcome, or none (docs/theory/exact.md#exact-accounting)."""
+
+_SIGNATURE: Final = "a function of `data`, or of `data` and `entropy`, that returns an outcome"
 
 
 class Oracle(Protocol):
@@ -50,8 +61,36 @@ class Oracle(Protocol):
         ...
 
 
-def all_of_it(outcome: object, *, hit: bool) -> object:  # noqa: ARG001 - the same for both
-    """Publish the outcome itself."""
+@final
+@dataclass(frozen=True)
+class FiniteOracle:
+    """Probabilities of a finite list of outcomes.
+
+    Attributes:
+        outcomes: the outcomes, each once, in canonical form.
+        law: their probabilities on given data, in the same order.
+    """
+
+    outcomes: tuple[object, ...]
+    law: Callable[[Any], list[float]]
+
+    def probability(self, data: object, outcome: object) -> float:
+        """Return the probability of an outcome; 0 if it is none of them."""
+        law = self.law(data)
+        return math.fsum(mass for mass, other in zip(law, self.outcomes, strict=True) if same(other, outcome))
+
+    def peak(self, data: object) -> float:
+        """Return the largest probability."""
+        return max(self.law(data))
+
+    def rest(self, data: object) -> float:
+        """Return the sum of all other probabilities."""
+        law = self.law(data)
+        law.remove(max(law))
+        return math.fsum(law)
+
+
+def _as_drawn(outcome: object, *, hit: bool) -> object:  # noqa: ARG001 - the same for both
     return outcome
 
 
@@ -81,7 +120,7 @@ class Algorithm:
     targets: tuple[Support, ...] = ANY_PRIOR
     default_target: Target | None = None
     oracle: Oracle | None = None
-    publish: Callable[..., object] = all_of_it
+    publish: Callable[..., object] = _as_drawn
     accuracy: Accuracy | None = None
     prior: float | None = None
     question: str = ""
@@ -122,12 +161,84 @@ def _never_alone(*_: object) -> object:
     raise AssertionError(msg)
 
 
-def unwrapped(algorithm: object, wrapper: str) -> Algorithm:
-    """Return an algorithm that a wrapper may wrap: one for which any outcome may be the free one."""
-    if not isinstance(algorithm, Algorithm):
-        expected = "an algorithm of tc.mechanisms, or a function declared with @tc.private"
-        raise InvalidParameter("algorithm", algorithm, expected)
-    if NotPrior not in algorithm.targets:
-        msg = f"{wrapper} takes an algorithm that is not wrapped, and {algorithm.name} is: wrap what is inside it"
-        raise NotAllowed(msg)
-    return algorithm
+def private(
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    targets: Sequence[QTarget] = (),
+    name: str | None = None,
+) -> Callable[[Callable[..., object]], Algorithm]:
+    """Return a decorator that turns a function into an algorithm.
+
+    The declaration is taken at its word: for any two neighbouring datasets the function's outcomes are
+    (ε, δ)-indistinguishable, it keeps nothing of the data, and every run draws fresh, independent randomness
+    (`tc.twice` relies on it). A second parameter called `entropy` receives the session's source of random bits;
+    the samplers of `targetcharge.randomness` take it.
+
+    Args:
+        epsilon: ε of one run.
+        delta: δ of one run.
+        targets: q-targets the author vouches for, besides any prior and everything.
+        name: what the transcript calls it; the function's name if None.
+    """
+    if callable(epsilon):
+        raise InvalidParameter("epsilon", epsilon, "a number: write @private(epsilon=0.1) above the function")
+    epsilon, delta = checks.query_epsilon(epsilon, "epsilon"), checks.delta(delta)
+    if not isinstance(targets, tuple | list) or not all(isinstance(target, QTarget) for target in targets):
+        raise InvalidParameter("targets", targets, "a list of QTarget")
+    if name is not None:
+        checked_name(name)
+
+    def declare(function: Callable[..., object]) -> Algorithm:
+        algorithm = Algorithm(
+            name=name or function_name(function),
+            epsilon=epsilon,
+            delta=delta,
+            run=function if takes_entropy(function) else lambda data, _: function(data),
+            targets=(*ANY_PRIOR, *targets),
+        )
+        for attribute, value in (("__doc__", function.__doc__), ("__wrapped__", function)):
+            object.__setattr__(algorithm, attribute, value)
+        return algorithm
+
+    return declare
+
+
+def takes_entropy(function: object) -> bool:
+    """Return whether a function's second parameter is called `entropy`; refuse other signatures."""
+    if not callable(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise InvalidParameter("function", function, _SIGNATURE)
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some built-in functions have none
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [key for key, parameter in signature.parameters.items() if parameter.kind in positional]
+    entropy = names[1:2] == ["entropy"]
+    if "entropy" in signature.parameters and not entropy:
+        raise InvalidParameter("function", function, _SIGNATURE)
+    try:
+        signature.bind(*range(2 if entropy else 1))
+    except TypeError:
+        raise InvalidParameter("function", function, _SIGNATURE) from None
+    return entropy
+
+
+def algorithm_name(name: str | None, mechanism: str, function: object) -> str:
+    """Return the name given, or one made of the mechanism's and the function's: public, never from the data."""
+    if name is None:
+        return f"{mechanism}({function_name(function)})"
+    return checked_name(name)
+
+
+def checked_name(name: object) -> str:
+    """Return a name if it is a text that is not blank."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidParameter("name", name, "a text, or None for a name made from the function's")
+    return name
+
+
+def function_name(function: object) -> str:
+    """Return a function's own name, or its type's if it has none."""
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__

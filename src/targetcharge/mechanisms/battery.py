@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.accuracy import Accuracy, above
-from targetcharge.mechanisms.algorithm import together
-from targetcharge.mechanisms.candidates import scores_of
-from targetcharge.mechanisms.gauge import COUNTED
-from targetcharge.mechanisms.naming import checked, title
+from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above
+from targetcharge.mechanisms.algorithm import algorithm_name, checked_name, together
+from targetcharge.mechanisms.choice import row_of
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.randomness import discrete_laplace_array
@@ -28,8 +26,8 @@ from targetcharge.randomness import discrete_laplace_array
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from targetcharge.mechanisms.accuracy import Gauge
     from targetcharge.mechanisms.algorithm import Algorithm
-    from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.randomness import Entropy, Rate
 
     Draws = Callable[[int, int], Iterable[int]]
@@ -81,7 +79,7 @@ class Battery:
 
     def draw(self, data: object, entropy: Entropy) -> list[int]:
         """Return all noisy counts: the data is touched here, once."""
-        counts = scores_of(self.counts(data), len(self.tests))
+        counts = row_of(self.counts(data), len(self.tests))
         noise = discrete_laplace_array(entropy, self.rate, len(counts)).tolist()
         return [operator.index(count) + shift for count, shift in zip(counts, noise, strict=True)]
 
@@ -120,7 +118,7 @@ def battery(
         raise InvalidParameter("keys", keys, "a list of at least one key, each once")
     rate = rate_for(epsilon, sensitivity)
     least = gauge.least(checks.threshold("threshold", threshold))
-    test = one_of(title(name, "battery", counts), least, rate, epsilon, gauge)
+    test = one_of(algorithm_name(name, "battery", counts), least, rate, epsilon, gauge)
     every = len(declared)
     return Battery((test,) * every, declared, (least,) * every, counts, rate, gauge)
 
@@ -143,7 +141,7 @@ def batch(
     rate = rate_for(epsilon, 1)
     least = tuple(COUNTED.least(checks.threshold("threshold", each)) for each in thresholds)
     pairs = zip(names, least, strict=True)
-    tests = tuple(one_of(checked(name), each, rate, epsilon, COUNTED) for name, each in pairs)
+    tests = tuple(one_of(checked_name(name), each, rate, epsilon, COUNTED) for name, each in pairs)
     return Battery(tests, (None,) * len(tests), least, counts, rate)
 
 

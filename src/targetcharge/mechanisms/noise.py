@@ -1,11 +1,11 @@
-"""The noise of counts: its rate for a sensitivity, and its law.
+"""The noise of counts: its rate for a sensitivity, its law, and how far it may reach.
 
 >>> rate = rate_for(0.3, sensitivity=3)
 >>> rate.numerator / rate.denominator <= 0.1
 True
 >>> law = NoiseLaw.of(rate)
->>> round(law.mass(0) + 2 * law.at_least(1), 15)
-1.0
+>>> round(law.mass(0) + 2 * law.at_least(1), 15), law.margin()
+(1.0, 30)
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Final, final
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.randomness import Rate
+
+CONFIDENCE: Final = 0.95
+"""Of intervals: the true value lies in at least so many of them."""
 
 _FAR: Final = 1 << 900
 """Beyond this distance every mass is 0 in double precision, whatever the rate; a larger one would overflow."""
@@ -71,6 +74,19 @@ class NoiseLaw:
             return self.decay(value) / (1 + self.decay(1))
         return (1 + self.decay(1) * self.shortfall(-value)) / (1 + self.decay(1))
 
+    def sides(self, count: int, least: int, most: int) -> list[float]:
+        """Return the probabilities of count + X below `least`, from `least` to `most`, and above `most`.
+
+        Small ones are as precise as large ones.
+        """
+        below, above = self.at_least(count - least + 1), self.at_least(most + 1 - count)
+        if least <= count <= most:
+            p = self.decay(1)
+            between = (self.shortfall(count - least + 1) + p * self.shortfall(most - count)) / (1 + p)
+        else:
+            between = self.at_least(max(least - count, count - most)) * self.shortfall(most - least + 1)
+        return [below, between, above]
+
     def decay(self, steps: int) -> float:
         """Return e^{-rate·steps}."""
         return math.exp(-self.rate * min(steps, _FAR))
@@ -78,3 +94,7 @@ class NoiseLaw:
     def shortfall(self, steps: int) -> float:
         """Return 1 - e^{-rate·steps}."""
         return -math.expm1(-self.rate * min(steps, _FAR))
+
+    def margin(self, confidence: float = CONFIDENCE) -> int:
+        """Return the smallest w with Pr[|X| > w] = 2p^{w+1}/(1+p) ≤ 1 - confidence, p = e^-rate."""
+        return max(0, math.ceil(math.log(2 / ((1 - confidence) * (1 + self.decay(1)))) / self.rate - 1))

@@ -26,7 +26,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.choosing.permute_and_flip import PermuteAndFlip
+from targetcharge.mechanisms.choice import PermuteAndFlip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Consensus:
 
     def draw(self, estimates: NDArray[np.float64], place: int, entropy: Entropy) -> NDArray[np.intp]:
         """Return the place of the next value for each row, each as if the stream were at `place`."""
-        chosen = self._choice.draw(self.scores(estimates, place), entropy)
+        chosen = self._choice.choose_rows(self.scores(estimates, place), entropy)
         found: NDArray[np.intp] = self.grid.moves(place).places[chosen]
         return found
 

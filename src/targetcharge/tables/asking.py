@@ -9,7 +9,7 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
 from targetcharge.mechanisms import Battery
-from targetcharge.mechanisms.gauge import gauged
+from targetcharge.mechanisms.accuracy import gauged
 from targetcharge.tables.answers import Answers
 from targetcharge.tables.batteries import by_keys, runs, together
 from targetcharge.tables.computing import Single, algorithm_of, number_asked

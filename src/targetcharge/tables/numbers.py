@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.gauge import COUNTED, Gauge, grid, occupancy
+from targetcharge.mechanisms.accuracy import COUNTED, Gauge, grid, occupancy
 from targetcharge.queries.columns import Kind, column_of
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse

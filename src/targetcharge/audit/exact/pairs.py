@@ -24,7 +24,6 @@ from targetcharge import checks
 from targetcharge.accounting.pairs import best_q
 from targetcharge.accounting.targets import Boundary
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.between import side_law
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 from targetcharge.outcomes import BOUNDARY, Side
 
@@ -126,7 +125,7 @@ def sides(band: Between, counts: tuple[int, int], epsilon: float) -> Pair:
         raise InvalidParameter("counts", counts, f"two counts that differ by at most {band.sensitivity}")
     noise = NoiseLaw.of(rate_for(epsilon, band.sensitivity))
     least, most = math.ceil(band.low), math.floor(band.high)
-    laws = [side_law(count, least, most, noise) for count in counts]
+    laws = [noise.sides(count, least, most) for count in counts]
     return dict(zip((Side.BELOW, Side.BETWEEN, Side.ABOVE), zip(*laws, strict=True), strict=True))
 
 

@@ -23,7 +23,7 @@ from targetcharge.errors import InvalidParameter, TargetChargeError
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import Algorithm
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
-from targetcharge.mechanisms.run_twice import agreement, twice
+from targetcharge.mechanisms.wrappers import agreement, twice
 from targetcharge.sessions import Release
 
 if TYPE_CHECKING:

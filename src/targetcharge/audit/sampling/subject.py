@@ -24,8 +24,7 @@ from targetcharge.audit.sampling.published import (
 )
 from targetcharge.errors import ComputationFailed, InvalidParameter, Refused
 from targetcharge.mechanisms import Algorithm
-from targetcharge.mechanisms.declared import takes_entropy
-from targetcharge.mechanisms.naming import function_name
+from targetcharge.mechanisms.algorithm import function_name, takes_entropy
 from targetcharge.sessions import Session
 
 if TYPE_CHECKING:

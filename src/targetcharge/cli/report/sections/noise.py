@@ -9,8 +9,7 @@ from targetcharge import markup
 from targetcharge.cli.report.drawing import ACROSS, field, level, path, picture, plumb, words
 from targetcharge.cli.report.elements import Html, aside, element, joined, paragraph, section, table
 from targetcharge.cli.report.words import chance, counted
-from targetcharge.mechanisms.accuracy import CONFIDENCE, margin
-from targetcharge.mechanisms.noise import NoiseLaw
+from targetcharge.mechanisms.noise import CONFIDENCE, NoiseLaw
 
 if TYPE_CHECKING:
     from targetcharge.cli.report.findings import Findings
@@ -73,7 +72,7 @@ def _notes(findings: Findings, rest: list[Noise]) -> list[Html]:
 def _card(each: Noise) -> Html:
     """Return what one scale means."""
     if each.whole:
-        wide = markup.number(margin(NoiseLaw(1 / each.scale)))
+        wide = markup.number(NoiseLaw(1 / each.scale).margin())
     else:
         wide = f"about {markup.number(each.scale * -math.log(1 - CONFIDENCE))}"
     return element(

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.mechanisms.naming import checked
+from targetcharge.mechanisms.algorithm import Algorithm, checked_name
 
 if TYPE_CHECKING:
     from targetcharge.randomness import Entropy
@@ -51,7 +50,7 @@ def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None
     opendp = _opendp()
     if not isinstance(measurement, opendp.Measurement):
         raise InvalidParameter("measurement", measurement, "an OpenDP Measurement (an odometer is none)")
-    label = "opendp" if name is None else checked(name)
+    label = "opendp" if name is None else checked_name(name)
     _check_metric(str(measurement.input_metric))
     epsilon, delta = _privacy(opendp, measurement, d_in)
 
