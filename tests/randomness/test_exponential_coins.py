@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 from tests.randomness.sources import SeededEntropy
 
+from targetcharge.errors import InvalidParameter
 from targetcharge.randomness import ExponentialCoins
 from targetcharge.randomness.exponential_coins import digits
 
@@ -82,3 +83,9 @@ def test_threads_extend_the_table_by_the_same_digits():
         thread.join()
     known = coins._first.tolist()
     assert known[1:] == [digits(Fraction(power, 10), 1) for power in range(1, len(known))]
+
+
+@pytest.mark.parametrize("rate", [(0, 1), (1, 0), (-1, 2), (1, 2**53 + 1), (3, 5 * 2**53)])
+def test_rates_that_would_overflow_are_refused(rate):
+    with pytest.raises(InvalidParameter, match="a denominator up to 2\\^53"):
+        ExponentialCoins(*rate)

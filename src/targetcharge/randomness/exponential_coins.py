@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge.errors import InvalidParameter
 from targetcharge.randomness.bernoulli import bernoulli_exp_array
 from targetcharge.randomness.entropy import WORD_BITS
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 8_192
 """Digits are kept for powers up to here; what is beyond, few or none, is drawn without them."""
 
+_LARGEST_DENOMINATOR: Final = 2**53
 _WORD: Final = 1 << WORD_BITS
 
 
@@ -39,6 +41,9 @@ class ExponentialCoins:
 
     def __init__(self, numerator: int, denominator: int) -> None:
         """Fix the rate: a numerator and a denominator of at least 1, the latter up to 2^53."""
+        if numerator < 1 or not 1 <= denominator <= _LARGEST_DENOMINATOR:
+            expected = "a denominator up to 2^53, under a numerator of at least 1"
+            raise InvalidParameter("denominator", (numerator, denominator), expected)
         self._rate = Fraction(numerator, denominator)
         self._first = np.zeros(1, dtype=np.uint64)
 
