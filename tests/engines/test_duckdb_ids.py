@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.engines.growing import FIRST, KEY, SECOND, arrow
+from tests.sizes import size
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
@@ -179,10 +180,13 @@ NAMES = (
 )
 """Names that the SQL uses itself."""
 
+STRIDE, BY_KEY = size(2, 1), size(2, len(NAMES))
+"""Each source takes one name of so many as the unit, and beside it so many as the column of keys."""
 
-@pytest.mark.parametrize("source", ["arrow", "parquet", "duckdb", "pandas"])
+
+@pytest.mark.parametrize(("source", "first"), [("arrow", 0), ("parquet", 1), ("duckdb", 0), ("pandas", 1)])
 @pytest.mark.parametrize("unit", [0, None], ids=["unit", "rows"])
-def test_columns_may_have_the_names_that_the_sql_uses(unit, source, tmp_path):
+def test_columns_may_have_the_names_that_the_sql_uses(unit, source, first, tmp_path):
     cells = {name: [place, place + 1, place] for place, name in enumerate(NAMES)}
     table = pa.table(cells)
     pq.write_table(table, tmp_path / "t.parquet")
@@ -190,7 +194,7 @@ def test_columns_may_have_the_names_that_the_sql_uses(unit, source, tmp_path):
         connection.register("rows", table)
         connection.execute("CREATE TABLE t AS FROM rows")
     made = {"arrow": table, "pandas": table.to_pandas()}.get(source, tmp_path / f"t.{source}")
-    for named in NAMES if unit is not None else (None,):
+    for turn, named in enumerate(NAMES[first % STRIDE :: STRIDE] if unit is not None else (None,)):
         with closing(open_duckdb(made, named)) as engine:
             for later in (False, True):
                 if later:
@@ -207,7 +211,9 @@ def test_columns_may_have_the_names_that_the_sql_uses(unit, source, tmp_path):
                 assert [len(found.of(place)[0]) > 0 for place in range(len(NAMES), len(asked))] == [
                     place > 0 for place in range(len(NAMES))
                 ]
-                for place, column in enumerate(columns):
+                for place, column in sorted(enumerate(columns), key=lambda pair: (pair[0] - turn) % len(NAMES))[
+                    :BY_KEY
+                ]:
                     keys = Keys((column,), ((type_of(column)(place),),))
                     assert engine.contributions_by(asked[place], keys).units.tolist() == rows
                     assert engine.contributions_by(asked[len(NAMES) + 1], keys).units.tolist() == rows

@@ -1,7 +1,6 @@
 """One suite for all engines and all that they read: who contributes how much, the same arrays as the reference."""
 
 import itertools
-import os
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -14,12 +13,13 @@ from hypothesis import strategies as st
 from tests.engines.asking import measures, measures_by_key, told
 from tests.engines.rows import Table, tables
 from tests.engines.sources import FOLDER, SOURCES
+from tests.sizes import size
 
 from targetcharge.queries.measures import Count, Sketch
 from targetcharge.queries.predicates import All
 
-TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "6"))
-"""Random tables of each source."""
+TABLES = size(3, 15)
+"""Random tables of each source, the first of them without rows."""
 
 KEY = b"a key"
 

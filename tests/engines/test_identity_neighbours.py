@@ -6,7 +6,6 @@ in columns of objects of pandas.
 
 import csv
 import datetime as dt
-import os
 import tempfile
 from contextlib import closing
 from decimal import Decimal
@@ -21,14 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.sizes import size
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import Compare, Operator
 
-TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "8"))
-CALM = {"max_examples": 4 * TABLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+CALM = {"max_examples": size(5, 40), "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 
 def integers(number):
@@ -156,9 +155,8 @@ def compared(source, rows, declared):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("kind", WRITTEN)
-@settings(**{**CALM, "max_examples": max(2, TABLES // 2)})
-@given(data=st.data())
+@settings(**CALM)
+@given(kind=st.sampled_from(list(WRITTEN)), data=st.data())
 def test_an_id_of_a_declared_column_is_one_person_however_it_is_written(source, kind, data):
     compared(source, data.draw(people(WRITTEN[kind])), {"id": kind})
 
