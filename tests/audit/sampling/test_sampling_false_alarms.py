@@ -1,6 +1,7 @@
 """A true claim falls no more often than stated, a false one nearly always; what is learnt is not counted."""
 
 import random
+from collections import Counter
 
 from scipy.stats import binomtest
 from tests.audit.sampling.lengths import runs
@@ -10,7 +11,7 @@ from targetcharge.audit import black_box
 from targetcharge.audit.sampling import epsilon_at_least
 from targetcharge.audit.sampling.events import candidates
 from targetcharge.audit.sampling.features import default_features
-from targetcharge.audit.sampling.piles import Pair, Pile
+from targetcharge.audit.sampling.published import published_of
 from targetcharge.randomness import bernoulli
 
 AUDITS = runs(100)
@@ -52,9 +53,9 @@ def test_power_counting_where_one_chose_would_fall_too_often():
     found = 0
     audits = 60
     for _ in range(audits):
-        pair = Pair(*(Pile.of(generator.randrange(200) for _ in range(500)) for _ in range(2)))
-        features = default_features(pair.first.counts)
+        tallies = [Counter(published_of(generator.randrange(200)) for _ in range(500)) for _ in range(2)]
+        features = default_features(tallies[0])
         alpha = (1 - CONFIDENCE) / 4
-        event = candidates(pair, pair, features, delta=0.0, alpha=alpha, runs=500)[0]
-        found += epsilon_at_least(*event.counts(pair), 0.0, alpha, event.tilt) > 0  # the true ε is 0
+        event = candidates(tallies, tallies, features, delta=0.0, alpha=alpha, runs=500)[0]
+        found += epsilon_at_least(*event.counts(tallies), 0.0, alpha, event.tilt) > 0  # the true ε is 0
     assert binomtest(found, audits, 1 - CONFIDENCE, alternative="greater").pvalue < 1e-9

@@ -8,6 +8,7 @@ from tests.audit.sampling import float_laplace as laplace
 
 import targetcharge as tc
 from targetcharge.audit import black_box
+from targetcharge.audit.sampling import float_noise
 from targetcharge.audit.sampling.float_noise import Noise, digits, likely_noises
 from targetcharge.randomness import Rate, discrete_laplace
 
@@ -127,3 +128,10 @@ def test_digits_are_those_of_the_uniform_number():
         t = 1 - 2.0**-length
         assert digits(100 - math.log(t), Noise(100.0, 1.0)) == length
     assert digits(100, Noise(100.0, 1.0)) == 0
+
+
+def test_where_no_round_scale_is_near_nothing_is_looked_for(monkeypatch):
+    """With millions of runs the scale is known so well that no number of two digits may be near it."""
+    monkeypatch.setattr(float_noise, "_WINDOW", 1e-3)
+    values = np.random.default_rng(1).normal(10, 1.3, 4_000)
+    assert likely_noises((values, values), (10, 10), 0.7) == []

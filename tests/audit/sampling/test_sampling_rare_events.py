@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,9 +13,9 @@ from tests.audit.sampling.lengths import runs
 import targetcharge as tc
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import Counts, delta_at_least, epsilon_at_least, fewest_seen, rarest
-from targetcharge.audit.sampling.events import Event, candidates, varied
+from targetcharge.audit.sampling.events import candidates, varied
 from targetcharge.audit.sampling.features import default_features
-from targetcharge.audit.sampling.piles import Pair, Pile
+from targetcharge.audit.sampling.published import published_of
 from targetcharge.randomness import bernoulli
 
 ALPHA = 0.05
@@ -92,10 +94,11 @@ def test_power_a_false_claim_about_a_rare_event_falls():
 def test_one_event_of_each_family_is_counted():
     """A tail that is never seen on the other input is chosen beside events that promise more."""
     rng = np.random.default_rng(3)
-    pairs = [
-        Pair(*(Pile.of((centre + rng.laplace(0, 1.0, 2_000)).tolist()) for centre in (10, 9))) for _ in range(2)
+    parts = [
+        [Counter(map(published_of, (centre + rng.laplace(0, 1.0, 2_000)).tolist())) for centre in (10, 9)]
+        for _ in range(2)
     ]
-    events = candidates(*pairs, default_features(pairs[0].first.counts), 0.0, 0.01, runs=4_000)
+    events = candidates(*parts, default_features(parts[0][0]), 0.0, 0.01, runs=4_000)
     chosen = varied(events, 4)
     assert chosen[0] is events[0]
     assert {event.family for event in chosen} == {"often", "never", "low bits"}
@@ -103,5 +106,20 @@ def test_one_event_of_each_family_is_counted():
     assert varied(events[:1], 4) == events[:1]
     assert varied([], 4) == []
     never = next(event for event in chosen if event.family == "never")
-    assert not sum(never.counts(pair)[1].seen for pair in pairs)
-    assert Event.nothing().family == "often"
+    assert not sum(never.counts(tallies)[1].seen for tallies in parts)
+
+
+def test_that_nothing_tells_the_inputs_apart_is_said():
+    """Whatever is rare did not happen where events are learnt, and did where they are counted."""
+
+    def rare(_rows, entropy):
+        return bernoulli(entropy, 0.001)
+
+    said = "nothing in the first half of the runs told the inputs apart. So many runs would show an epsilon from"
+    verdicts = []
+    for seed in range(20):
+        with suppress(tc.InvalidParameter):  # it did not happen at all
+            verdicts.append(black_box(rare, [], ["row"], tc.Budget(1.0, 0.0), runs=600, seed=seed, workers=1))
+    (verdict, *_) = [verdict for verdict in verdicts if verdict.worst.startswith(said)]
+    assert (verdict.passed, verdict.attained) == (True, 0.0)
+    assert {attained for _, _, attained in verdict.curve} == {0.0}

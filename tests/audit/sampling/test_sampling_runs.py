@@ -9,8 +9,7 @@ from tests.audit.sampling.wild import seed_shared, shared_uniform
 
 import targetcharge as tc
 from targetcharge.audit import black_box
-from targetcharge.audit.sampling.predictable import PredictableEntropy
-from targetcharge.audit.sampling.runs import collect
+from targetcharge.audit.sampling.runs import PredictableEntropy, collect
 from targetcharge.audit.sampling.subject import Subject
 from targetcharge.mechanisms import noisy_count
 
@@ -50,7 +49,7 @@ def test_the_callers_generators_are_left_as_they_were(name):
 
 def test_every_run_is_counted_once():
     samples = collect(Subject.of(COUNT), (TEN, NINE), runs=1_003, seed=1, workers=2)
-    assert [[samples[part][index].runs for part in range(3)] for index in (0, 1)] == [[250, 250, 503]] * 2
+    assert [[samples[part][index].total() for part in range(3)] for index in (0, 1)] == [[250, 250, 503]] * 2
 
 
 def test_progress_is_told():

@@ -15,8 +15,7 @@ from targetcharge.audit.sampling.bounds import (
     rarest,
     runs_needed,
 )
-from targetcharge.audit.sampling.neighbours import check_neighbours
-from targetcharge.audit.sampling.subject import interaction
+from targetcharge.audit.sampling.subject import check_neighbours, interaction
 
 __all__ = [
     "Counts",

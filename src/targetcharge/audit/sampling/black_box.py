@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections import Counter
@@ -23,6 +24,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.audit.sampling.bounds import (
+    Counts,
     delta_at_least,
     detectable,
     epsilon_at_least,
@@ -30,14 +32,11 @@ from targetcharge.audit.sampling.bounds import (
     rarest,
     runs_needed,
 )
-from targetcharge.audit.sampling.events import Event, candidates, varied
+from targetcharge.audit.sampling.events import Event, RatioTable, candidates, varied
 from targetcharge.audit.sampling.features import default_features, given_features, left_out, noise_features
-from targetcharge.audit.sampling.neighbours import check_neighbours
-from targetcharge.audit.sampling.predictable import PredictableEntropy
-from targetcharge.audit.sampling.published import Published, Raised
-from targetcharge.audit.sampling.runs import collect
-from targetcharge.audit.sampling.scores import Table
-from targetcharge.audit.sampling.subject import ENDINGS, INTERACTION, Subject
+from targetcharge.audit.sampling.published import Raised
+from targetcharge.audit.sampling.runs import PredictableEntropy, Samples, collect
+from targetcharge.audit.sampling.subject import INTERACTION, Subject, check_neighbours
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 
@@ -45,11 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.audit.sampling.bounds import Counts
-    from targetcharge.audit.sampling.piles import Samples
 
 EVENTS: Final = 4
 """Events that are counted. Each gets its share of the confidence: more would weaken the bound of every one."""
+
+_ENDINGS: Final = frozenset({"BudgetSpent", "NotAllowed", "ComputationFailed"})
+"""Errors of a session that is asked too much."""
 
 _POINTS: Final = 33
 
@@ -96,40 +96,44 @@ def black_box(
     check_neighbours(data0, data1, relation)
     alpha = (1 - _confidence(confidence)) / EVENTS
     entropy = PredictableEntropy(np.random.SeedSequence(_seed(seed)).spawn(1)[0])
-    subject = Subject.of(run).claiming(claim, (data0, data1), entropy)
-    promised = subject.claim
-    if promised is None:
-        raise InvalidParameter("claim", claim, "given")
-    _check_runs(checks.positive_integer("runs", runs), promised, alpha)
+    subject, data = Subject.of(run), (data0, data1)
+    claim = subject.promised(claim, data, entropy)
+    _check_runs(checks.positive_integer("runs", runs), claim, alpha)
     own = given_features(features)
-    samples = collect(subject, (data0, data1), runs, seed, _workers(workers), progress)
+    samples = collect(subject, data, runs, seed, _workers(workers), progress)
     _check_random(subject, samples, runs)
-    learned = {**samples.learn.first.counts, **samples.learn.second.counts}
-    of_noise = noise_features([samples.learn, samples.choose], (data0, data1), promised.epsilon)
-    looked_at = [*default_features(learned), *of_noise, *own]
-    counted = samples.count.first.runs
-    events = candidates(samples.learn, samples.choose, looked_at, promised.delta, alpha, runs=counted)
-    verdict = _verdict(varied(events, EVENTS), samples, promised, alpha, runs, confidence)
-    limits = [_ended(samples), left_out(learned), _blind(events, samples)]
+    seen = {**samples.learn[0], **samples.learn[1]}
+    noises = noise_features([samples.learn, samples.choose], data, claim.epsilon)
+    counted = samples.counted[0].total()
+    events = candidates(
+        samples.learn,
+        samples.choose,
+        [*default_features(seen), *noises, *own],
+        claim.delta,
+        alpha,
+        runs=counted,
+    )
+    verdict = _verdict(varied(events, EVENTS), samples, claim, alpha, runs, confidence)
+    limits = [_ended(samples), left_out(seen), _blind(events, samples)]
     return replace(verdict, worst=". ".join([verdict.worst, *filter(None, limits)]))
 
 
 def _ended(samples: Samples) -> str:
     """Return in words that a session's errors hid what it had answered, if they did."""
-    seen: Counter[str] = Counter()
-    for pile in (samples[part][index] for part in range(3) for index in (0, 1)):
-        for thing, times in pile.counts.items():
-            if isinstance(thing.value, Raised) and thing.value.kind in ENDINGS:
-                seen[thing.value.kind] += times
-    if not seen:
+    endings: Counter[str] = Counter()
+    for tally in samples.tallies():
+        for published, times in tally.items():
+            if isinstance(published.value, Raised) and published.value.kind in _ENDINGS:
+                endings[published.value.kind] += times
+    if not endings:
         return ""
-    return f"{', '.join(f'{kind} ended {times:,} runs' for kind, times in sorted(seen.items()))}. {INTERACTION}"
+    return f"{', '.join(f'{kind} ended {times:,} runs' for kind, times in sorted(endings.items()))}. {INTERACTION}"
 
 
 def _blind(events: list[Event], samples: Samples) -> str:
     """Return in words that no label came twice, if none did: there was nothing to learn from."""
-    runs = samples.learn.first.runs + samples.learn.second.runs
-    if events and all(isinstance(event.score, Table) and len(event.score.ratios) >= runs for event in events):
+    runs = sum(tally.total() for tally in samples.learn)
+    if events and all(isinstance(event.score, RatioTable) and len(event.score.ratios) >= runs for event in events):
         return "No outcome came twice, so the audit could not look inside: give features=[…] of what is published"
     return ""
 
@@ -137,21 +141,16 @@ def _blind(events: list[Event], samples: Samples) -> str:
 def _verdict(
     events: list[Event], samples: Samples, claim: Budget, alpha: float, runs: int, confidence: float
 ) -> Verdict:
-    counted = [(event, *event.counts(samples.count)) for event in events]
-    if not counted:  # what was published in the first half was always the same
-        event = Event.nothing()
-        counted = [(event, *event.counts(samples.count))]
+    counted = [(event, *event.counts(samples.counted)) for event in events]
     shown = [epsilon_at_least(likely, rare, claim.delta, alpha, event.tilt) for event, likely, rare in counted]
-    attained = max(shown)
-    event, likely, rare = counted[shown.index(attained)]
-    inputs = ("data1", "data0") if event.swapped else ("data0", "data1")
-    power = detectable(claim.epsilon, claim.delta, likely.runs, alpha)
-    fixed = "it is not random; " if likely.seen == likely.runs and not rare.seen else ""
-    words = (
-        f"{fixed}{event.name}: in {likely.seen:,} of {likely.runs:,} counted runs on {inputs[0]}, in"
-        f" {rare.seen:,} of {rare.runs:,} on {inputs[1]}."
-        f" So many runs would show an epsilon from {power:.3g} on, at best{_unseen(claim, likely.runs, alpha)}"
-    )
+    attained = max(shown, default=0.0)
+    if counted:
+        best = _words(*counted[shown.index(attained)])
+    else:  # what was published was always the same where events are learnt
+        best = "nothing in the first half of the runs told the inputs apart"
+    runs_counted = samples.counted[0].total()
+    power = detectable(claim.epsilon, claim.delta, runs_counted, alpha)
+    limit = f"So many runs would show an epsilon from {power:.3g} on, at best{_unseen(claim, runs_counted, alpha)}"
     return Verdict(
         passed=attained <= claim.epsilon,
         mode="sampling",
@@ -161,8 +160,17 @@ def _verdict(
         at=claim.delta,
         runs=runs,
         confidence=confidence,
-        worst=words,
+        worst=f"{best}. {limit}",
         curve=_curve(counted, claim, attained, alpha),
+    )
+
+
+def _words(event: Event, likely: Counts, rare: Counts) -> str:
+    inputs = ("data1", "data0") if event.swapped else ("data0", "data1")
+    fixed = "it is not random; " if likely.seen == likely.runs and not rare.seen else ""
+    return (
+        f"{fixed}{event.name}: in {likely.seen:,} of {likely.runs:,} counted runs on {inputs[0]}, in"
+        f" {rare.seen:,} of {rare.runs:,} on {inputs[1]}"
     )
 
 
@@ -185,8 +193,8 @@ def _curve(
     """Return rows (ε, the δ that the claim implies there, the δ that is shown)."""
     rows = []
     for epsilon in np.linspace(0.0, 1.25 * max(claim.epsilon, attained), _POINTS).tolist():
-        shown = max(delta_at_least(likely, rare, epsilon, alpha, event.tilt) for event, likely, rare in counted)
-        rows.append((epsilon, implied_delta(claim, epsilon), shown))
+        shown = [delta_at_least(likely, rare, epsilon, alpha, event.tilt) for event, likely, rare in counted]
+        rows.append((epsilon, implied_delta(claim, epsilon), max(shown, default=0.0)))
     return tuple(rows)
 
 
@@ -230,9 +238,9 @@ def _check_runs(runs: int, claim: Budget, alpha: float) -> None:
 
 def _check_random(subject: Subject, samples: Samples, runs: int) -> None:
     """Refuse code that did the same in every run on both inputs: an audit of it says nothing."""
-    seen = {thing for part in range(3) for index in (0, 1) for thing in samples[part][index].counts}
+    seen = set(itertools.chain(*samples.tallies()))
     if len(seen) == 1:
-        only: Published = seen.pop()
-        what = f"all {2 * runs:,} runs published {only.value!r}"
-        hint = "; does it work on this data?" if isinstance(only.value, Raised) else ""
-        raise InvalidParameter("run", subject.name, f"random, or depend on its input: {what}{hint}")
+        only = seen.pop().value
+        hint = "; does it work on this data?" if isinstance(only, Raised) else ""
+        what = f"random, or depend on its input: all {2 * runs:,} runs published {only!r}{hint}"
+        raise InvalidParameter("run", subject.name, what)

@@ -30,10 +30,9 @@ import numpy as np
 from scipy.special import betaincc, betainccinv, betaincinv
 
 from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.search import largest_integer, smallest_real
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Seen = NDArray[np.integer | np.floating]
@@ -45,71 +44,59 @@ MOST_RUNS: Final = 10**12
 _TAIL: Final = 0.05
 """How unlucky the counts may be, on each input, when the power is stated: together 90%."""
 
-_STEPS: Final = 40
+_MOST_EXCESS: Final = 40
+"""Above the claim: no larger ε is looked for."""
 
 _STEEPEST: Final = 30.0
 """A tilt that is as good as infinite: what never happens on the other input."""
 
 
-def at_least(seen: Seen, runs: int, alpha: float) -> NDArray[np.float64]:
-    """Return lower bounds on probabilities (Clopper, Pearson 1934); each fails with probability at most α."""
-    return np.where(seen > 0, betaincinv(np.maximum(seen, 1), runs - seen + 1, alpha), 0.0)
-
-
-def at_most(seen: Seen, runs: int, alpha: float) -> NDArray[np.float64]:
-    """Return upper bounds on probabilities, each of which fails with probability at most α."""
-    return np.where(seen < runs, betainccinv(seen + 1, np.maximum(runs - seen, 1), alpha), 1.0)
-
-
-def log_ratios(likely: Seen, rare: Seen, runs: tuple[int, int], delta: float, alpha: float) -> NDArray[np.float64]:
-    """Return for each event a lower bound on ε at δ that fails with probability at most α; -inf says nothing."""
-    above = at_least(likely, runs[0], alpha / 2) - delta
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(above > 0, np.log(above / at_most(rare, runs[1], alpha / 2)), -np.inf)
-
-
-def tilted_log_ratios(
-    likely: Seen,
-    rare: Seen,
-    runs: tuple[int, int],
-    delta: float,
-    alpha: float,
-    tilt: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return for each event a lower bound on ε at δ, by tilting, that fails with probability at most α.
-
-    The rejected ε are those up to the bound. For this e^s - 1 beside δ is replaced by the chord above it, from 0
-    to the largest s there is, that of ε = 0: then the left side of the test grows with s, so that no ε below a
-    rejected one is kept. -inf says nothing.
-    """
-    gain = -np.expm1(-tilt)
-    most = runs[1] / runs[0] * gain  # e^s - 1 at ε = 0
-    above = likely - delta * runs[0] * most / np.log1p(most)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = (tilt * rare - math.log(alpha)) / above
-        return np.where(above > 0, np.log(most / np.expm1(slope)), -np.inf)
-
-
 @final
 @dataclass(frozen=True)
 class Counts:
-    """How often an event was seen.
+    """How often an event was seen, or each of many events.
 
     Attributes:
-        seen: runs in which it happened.
+        seen: runs in which it happened; an array for many events.
         runs: all runs.
     """
 
-    seen: int
+    seen: int | Seen
     runs: int
 
-    def at_least(self, alpha: float) -> float:
-        """Return a lower bound on its probability that fails with probability at most α."""
-        return float(at_least(np.asarray(self.seen), self.runs, alpha))
+    def at_least(self, alpha: float) -> NDArray[np.float64]:
+        """Return a lower bound on its probability that fails with probability at most α (Clopper, Pearson)."""
+        seen = np.asarray(self.seen)
+        return np.where(seen > 0, betaincinv(np.maximum(seen, 1), self.runs - seen + 1, alpha), 0.0)[()]
 
-    def at_most(self, alpha: float) -> float:
+    def at_most(self, alpha: float) -> NDArray[np.float64]:
         """Return an upper bound on its probability that fails with probability at most α."""
-        return float(at_most(np.asarray(self.seen), self.runs, alpha))
+        seen = np.asarray(self.seen)
+        return np.where(seen < self.runs, betainccinv(seen + 1, np.maximum(self.runs - seen, 1), alpha), 1.0)[()]
+
+
+def by_intervals(likely: Counts, rare: Counts, delta: float, alpha: float) -> NDArray[np.float64]:
+    """Return a lower bound on ε at δ, by intervals, that fails with probability at most α; -inf says nothing."""
+    above = likely.at_least(alpha / 2) - delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(above > 0, np.log(above / rare.at_most(alpha / 2)), -np.inf)
+
+
+def by_tilting(
+    likely: Counts, rare: Counts, delta: float, alpha: float, tilt: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a lower bound on ε at δ, by tilting, that fails with probability at most α; -inf says nothing.
+
+    The rejected ε are those up to the bound. For this e^s - 1 beside δ is replaced by the chord above it, from 0
+    to the largest s there is, that of ε = 0: then the left side of the test grows with s, so that no ε below a
+    rejected one is kept.
+    """
+    gain = -np.expm1(-tilt)
+    most = rare.runs / likely.runs * gain  # e^s - 1 at ε = 0
+    above = likely.seen - delta * likely.runs * most / np.log1p(most)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = (tilt * rare.seen - math.log(alpha)) / above
+        return np.where(above > 0, np.log(most / np.expm1(slope)), -np.inf)
 
 
 def epsilon_at_least(likely: Counts, rare: Counts, delta: float, alpha: float, tilt: float | None = None) -> float:
@@ -120,13 +107,11 @@ def epsilon_at_least(likely: Counts, rare: Counts, delta: float, alpha: float, t
         rare: the event on the other input.
         delta: the δ of the claim.
         alpha: shared by the two intervals.
-        tilt: how much a run counts against the claim's falling in which the event is seen on the other input: t
-            above, chosen without these counts. None for intervals.
+        tilt: the t above, chosen without these counts; None for intervals.
     """
-    seen, runs = (np.asarray(likely.seen), np.asarray(rare.seen)), (likely.runs, rare.runs)
     if tilt is None:
-        return max(0.0, float(log_ratios(*seen, runs, delta, alpha)))
-    return max(0.0, float(tilted_log_ratios(*seen, runs, delta, alpha, np.asarray(tilt))))
+        return max(0.0, float(by_intervals(likely, rare, delta, alpha)))
+    return max(0.0, float(by_tilting(likely, rare, delta, alpha, tilt)))
 
 
 def delta_at_least(likely: Counts, rare: Counts, epsilon: float, alpha: float, tilt: float | None = None) -> float:
@@ -135,9 +120,10 @@ def delta_at_least(likely: Counts, rare: Counts, epsilon: float, alpha: float, t
     By intervals it is true for every ε at once with probability at least 1 - α, by tilting for each.
     """
     if tilt is None:
-        return max(0.0, likely.at_least(alpha / 2) - math.exp(epsilon) * rare.at_most(alpha / 2))
+        return max(0.0, float(likely.at_least(alpha / 2) - math.exp(epsilon) * rare.at_most(alpha / 2)))
     gain = rare.runs / likely.runs * -math.expm1(-tilt) * math.exp(-epsilon)  # e^s - 1
-    return max(0.0, (math.log1p(gain) * likely.seen - tilt * rare.seen + math.log(alpha)) / (likely.runs * gain))
+    evidence = math.log1p(gain) * likely.seen - tilt * rare.seen + math.log(alpha)
+    return max(0.0, float(evidence / (likely.runs * gain)))
 
 
 def fewest_seen(epsilon: float, delta: float, runs: int, alpha: float) -> int:
@@ -146,11 +132,11 @@ def fewest_seen(epsilon: float, delta: float, runs: int, alpha: float) -> int:
     At δ = 0 it is the first integer above ln(1/α)/ln(1 + e^-ε). One more than the runs if so few show nothing.
     """
 
-    def shows(seen: int) -> bool:
+    def shows_nothing(seen: int) -> bool:
         likely, rare = Counts(seen, runs), Counts(0, runs)
-        return any(epsilon_at_least(likely, rare, delta, alpha, tilt) > epsilon for tilt in (None, _STEEPEST))
+        return all(epsilon_at_least(likely, rare, delta, alpha, tilt) <= epsilon for tilt in (None, _STEEPEST))
 
-    return _first(shows, 1, runs) if shows(runs) else runs + 1
+    return largest_integer(shows_nothing, runs) + 1
 
 
 def rarest(epsilon: float, delta: float, runs: int, alpha: float) -> float:
@@ -172,25 +158,13 @@ def runs_needed(epsilon: float, delta: float, alpha: float) -> int:
         InvalidParameter: if no number of runs that anybody will wait for could.
     """
 
-    def says_something(runs: int) -> bool:
-        return epsilon_at_least(Counts(runs, runs), Counts(0, runs), delta, alpha) > epsilon
+    def show_nothing(runs: int) -> bool:
+        return epsilon_at_least(Counts(runs, runs), Counts(0, runs), delta, alpha) <= epsilon
 
-    if not says_something(MOST_RUNS):
+    needed = largest_integer(show_nothing, MOST_RUNS) + 1
+    if needed > MOST_RUNS:
         raise InvalidParameter("epsilon", epsilon, "small enough that samples can say something about it")
-    return _first(says_something, 1, MOST_RUNS)
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer at which a property holds, one that stays once it holds."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
-
-
-def _quantile(q: float, runs: int, chance: float) -> int:
-    """Return the fewest successes that a binomial count exceeds with probability at most 1 - q."""
-    return _first(lambda seen: bool(betaincc(seen + 1, runs - seen, chance) >= q), 0, runs)
+    return needed
 
 
 def detectable(epsilon: float, delta: float, runs: int, alpha: float) -> float:
@@ -200,18 +174,17 @@ def detectable(epsilon: float, delta: float, runs: int, alpha: float) -> float:
     Infinity if no event is clear enough for so few runs.
     """
 
-    def seen_at(true: float) -> bool:
+    def is_seen(true: float) -> bool:
         chance = delta + (1 - delta) / (1 + math.exp(-true))
-        likely = _quantile(_TAIL, runs, chance)
-        rare = _quantile(1 - _TAIL, runs, 1 - chance)
+        likely, rare = _quantile(_TAIL, runs, chance), _quantile(1 - _TAIL, runs, 1 - chance)
         return epsilon_at_least(Counts(likely, runs), Counts(rare, runs), delta, alpha) > epsilon
 
-    low, high = epsilon, epsilon + 1.0
-    while not seen_at(high):
-        low, high = high, high + 1.0
-        if high > epsilon + _STEPS:
-            return math.inf
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if seen_at(middle) else (middle, high)
-    return high
+    for step in range(_MOST_EXCESS):
+        if is_seen(epsilon + step + 1):
+            return smallest_real(is_seen, epsilon + step, epsilon + step + 1)
+    return math.inf
+
+
+def _quantile(q: float, runs: int, chance: float) -> int:
+    """Return the fewest successes that a binomial count exceeds with probability at most 1 - q."""
+    return largest_integer(lambda seen: bool(betaincc(seen, runs - seen + 1, chance) < q), runs)

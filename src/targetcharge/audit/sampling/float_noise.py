@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from targetcharge.audit.sampling.leaves import number
+from targetcharge.audit.sampling.published import float_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,15 +87,15 @@ def digits(value: object, noise: Noise) -> int | None:
         value: what was published; None is returned for what is no finite number, or too far out.
         noise: the centre and the scale that it may have had.
     """
-    seen = number(value)
-    if seen is None or not math.isfinite(seen):
+    published = float_of(value)
+    if published is None or not math.isfinite(published):
         return None
-    distance = abs(seen - noise.centre)
+    distance = abs(published - noise.centre)
     t = math.exp(-distance / noise.scale)
     if t < _SMALLEST:
         return None
-    # Half a of the sum's last place, and some of the noise's: for the logarithm and the product with the scale.
-    binade = math.ldexp(0.5, math.frexp(seen)[1]), math.ldexp(0.5, math.frexp(distance)[1])
+    # Half of the sum's last place, and some of the noise's: for the logarithm and the product with the scale.
+    binade = math.ldexp(0.5, math.frexp(published)[1]), math.ldexp(0.5, math.frexp(distance)[1])
     off = noise.precision * (0.5 * binade[0] + 1.5 * binade[1])
     error = off / noise.scale + _DOUBLE * (1 + distance / noise.scale)
     low = int(math.ldexp(t * (1 - error), _MOST_DIGITS))
@@ -116,11 +116,11 @@ def likely_noises(
         data: the inputs.
         epsilon: the ε of the claim.
     """
-    found = []
-    for seen, each in zip(values, data, strict=True):
-        noise = _likely(np.array(seen, dtype=np.float64), each, epsilon)
-        found += [noise] if noise else []
-    return found
+    noises = (
+        _likely(np.array(published, dtype=np.float64), rows, epsilon)
+        for published, rows in zip(values, data, strict=True)
+    )
+    return [noise for noise in noises if noise]
 
 
 def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> Noise | None:
@@ -135,14 +135,11 @@ def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> Noise 
     window = _WINDOW / math.sqrt(len(values))
     centres = list(itertools.islice(_centres(middle, window * spread, data), _MOST_CENTRES))
     scales = list(itertools.islice(_scales(spread, window, epsilon), _MOST_SCALES))
-    tried = [
-        (float(evidence[place]), Noise(centre, scales[place], precision))
-        for centre in centres
-        for evidence in [_evidence(farthest, centre, np.array(scales), precision)]
-        for place in [int(evidence.argmax())]
-    ]
-    evidence, noise = max(tried, key=lambda each: each[0], default=(0.0, None))
-    return noise if evidence >= _EVIDENCE else None
+    if not centres or not scales:
+        return None
+    evidence = np.array([_evidence(farthest, centre, np.array(scales), precision) for centre in centres])
+    centre, scale = np.unravel_index(evidence.argmax(), evidence.shape)
+    return Noise(centres[centre], scales[scale], precision) if evidence.max() >= _EVIDENCE else None
 
 
 def _evidence(
@@ -200,7 +197,7 @@ def _statistics(data: object) -> Iterator[float]:
     if isinstance(members, Sized):
         yield float(len(members))
     given = list(members) if isinstance(members, Sequence) and not isinstance(members, str | bytes) else [members]
-    numbers = [found for each in given if (found := number(each)) is not None and math.isfinite(found)]
+    numbers = [number for value in given if (number := float_of(value)) is not None and math.isfinite(number)]
     if numbers:
         total = math.fsum(numbers)
         yield from (sum(numbers), total, float(np.sum(numbers)), sum(numbers) / len(numbers), total / len(numbers))
@@ -211,8 +208,8 @@ def _statistics(data: object) -> Iterator[float]:
 def _scales(spread: float, window: float, epsilon: float) -> Iterator[float]:
     """Yield scales, the likeliest first, each once."""
     seen: set[float] = set()
-    claimed = (each / epsilon for each in _short(spread * epsilon, window))
-    inverse = (1 / each for each in _short(1 / spread, window))
+    claimed = (number / epsilon for number in _short(spread * epsilon, window))
+    inverse = (1 / number for number in _short(1 / spread, window))
     for scale in itertools.chain(claimed, _short(spread, window), inverse):
         if abs(scale / spread - 1) <= window and scale not in seen:
             seen.add(scale)

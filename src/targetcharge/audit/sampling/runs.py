@@ -1,17 +1,21 @@
-"""Runs: the audited code, run many times on two inputs, on all cores.
+"""Runs: the audited code, run many times on two inputs, on all cores; what it published is counted.
 
 Which run is on which input and in which part, and the bits of algorithms that take entropy, follow from the seed
 alone: not from the number of workers.
 
+>>> from targetcharge.audit.sampling.subject import Subject
 >>> from targetcharge.mechanisms import noisy_count
 >>> subject = Subject.of(noisy_count(len, epsilon=1.0))
 >>> samples = collect(subject, ([1], [1, 2]), runs=100, seed=1, workers=1)
->>> samples.learn.first.runs, samples.choose.first.runs, samples.count.second.runs
+>>> samples.learn[0].total(), samples.choose[0].total(), samples.counted[1].total()
 (25, 25, 50)
+>>> PredictableEntropy(7).word() == PredictableEntropy(7).word()
+True
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import multiprocessing
 import os
@@ -22,30 +26,76 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
-from targetcharge.audit.sampling.piles import Samples
-from targetcharge.audit.sampling.predictable import PredictableEntropy
-from targetcharge.audit.sampling.subject import CannotCountError, Subject, uncountable
+from targetcharge.audit.sampling.published import COUNTABLE, CannotCountError, Published
 from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from targetcharge.audit.sampling.published import Published
+    from numpy.random import SeedSequence
+    from numpy.typing import NDArray
+
+    from targetcharge.audit.sampling.subject import Subject
 
     Places = list[tuple[int, int]]
     """For every run of a batch: its part and its input."""
 
 _BATCHES: Final = 64
 _SMALLEST_BATCH: Final = 25
-_GREETING: Final = 48
+_PROBE: Final = 48
 """Runs by which two workers that repeat each other are found out."""
 
 _CHANCE: Final = 1e-12
-"""Of two workers whose greetings are the same by chance."""
+"""Of two workers whose probes are the same by chance."""
+
+_BUFFER_WORDS: Final = 512
+
+Tallies = tuple[Counter[Published], Counter[Published]]
+"""What was published in the runs on the first input and in those on the second, and how often."""
+
+
+class Samples(NamedTuple):
+    """All runs, in three parts that share none: an event is learnt, then chosen, then counted.
+
+    What is counted was not seen before, so that the intervals around its counts are true.
+
+    Attributes:
+        learn: where likelihood ratios are learnt.
+        choose: where events are cut out and the best are chosen.
+        counted: where these are counted.
+    """
+
+    learn: Tallies
+    choose: Tallies
+    counted: Tallies
+
+    def tallies(self) -> Iterator[Counter[Published]]:
+        """Return the tallies of all parts and inputs."""
+        return itertools.chain(*self)
+
+
+@final
+class PredictableEntropy:
+    """Bits that anyone who knows the seed can tell beforehand: an audit repeats itself. For made-up data only."""
+
+    def __init__(self, seed: int | SeedSequence) -> None:
+        """Start at the seed."""
+        self._generator = np.random.default_rng(seed)
+        self._buffer: list[int] = []
+
+    def word(self) -> int:
+        """Return 64 bits."""
+        if not self._buffer:
+            self._buffer = self.words(_BUFFER_WORDS).tolist()
+        return self._buffer.pop()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return an array of 64-bit words."""
+        return self._generator.integers(0, 2**64, size=count, dtype=np.uint64)
 
 
 @final
@@ -56,14 +106,14 @@ class Batch:
     Attributes:
         counts: what was published, by part and input.
         worker: its process.
-        greeting: what its first runs on the first input gave, if this is its first batch.
-        problem: the type of something that cannot be counted.
+        probe: what its first runs on the first input gave, if this is its first batch.
+        uncountable: the type of something that cannot be counted.
     """
 
     counts: dict[tuple[int, int], Counter[Published]] = field(default_factory=dict)
     worker: int = 0
-    greeting: tuple[Published, ...] = ()
-    problem: str = ""
+    probe: tuple[Published, ...] = ()
+    uncountable: str = ""
 
 
 def collect(
@@ -84,19 +134,20 @@ def collect(
         workers: processes.
         progress: told how many of how many runs are done.
     """
-    batches = _batches(runs, seed)
-    samples, greetings, done = Samples(), {}, 0
-    for batch in _work(subject, data, batches, seed, workers):
-        if batch.problem:
-            raise uncountable(subject, batch.problem)
+    samples = Samples(*((Counter(), Counter()) for _ in range(3)))
+    probes, done = {}, 0
+    for batch in _work(subject, data, _batches(runs, seed), seed, workers):
+        if batch.uncountable:
+            expected = f"a function that publishes {COUNTABLE}; {batch.uncountable} is none of these"
+            raise InvalidParameter("run", subject.name, expected)
         for (part, index), counts in batch.counts.items():
-            samples[part][index].counts.update(counts)
+            samples[part][index].update(counts)
             done += counts.total()
-        if batch.greeting:
-            greetings[batch.worker] = batch.greeting
+        if batch.probe:
+            probes[batch.worker] = batch.probe
         if progress:
             progress(done, 2 * runs)
-    _check_greetings(list(greetings.values()), samples, workers)
+    _check_probes(list(probes.values()), samples.counted[0], workers)
     return samples
 
 
@@ -113,9 +164,9 @@ def _work(
     subject: Subject, data: tuple[object, object], batches: list[Places], seed: int, workers: int
 ) -> Iterator[Batch]:
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():  # most functions cannot be pickled
-        work = _Worker(subject, data, seed, greets=False)
+        worker = _Worker(subject, data, seed, probes=False)
         with _own_generators():
-            yield from (work.batch(number, places) for number, places in enumerate(batches))
+            yield from (worker.run(index, places) for index, places in enumerate(batches))
         return
     with warnings.catch_warnings():
         # Python warns of threads and fork: a worker uses nothing that another thread may have locked.
@@ -123,7 +174,7 @@ def _work(
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _start, (subject, data, seed))
         with pool:
             try:
-                futures = [pool.submit(_batch, number, places) for number, places in enumerate(batches)]
+                futures = [pool.submit(_run, index, places) for index, places in enumerate(batches)]
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool:
@@ -134,23 +185,23 @@ def _work(
 
 
 class _Worker:
-    def __init__(self, subject: Subject, data: tuple[object, object], seed: int, *, greets: bool) -> None:
-        self._subject, self._data, self._seed, self._greets = subject, data, seed, greets
+    def __init__(self, subject: Subject, data: tuple[object, object], seed: int, *, probes: bool) -> None:
+        self._subject, self._data, self._seed, self._probes = subject, data, seed, probes
 
-    def batch(self, number: int, places: Places) -> Batch:
+    def run(self, index: int, places: Places) -> Batch:
         counts: dict[tuple[int, int], Counter[Published]] = {}
-        greeting: tuple[Published, ...] = ()
+        probe: tuple[Published, ...] = ()
         try:
-            if self._greets:
-                self._greets = False
-                entropy = self._seeded(number, 1)
-                greeting = tuple(self._subject.run(self._data[0], entropy) for _ in range(_GREETING))
-            entropy = self._seeded(number, 0)
-            for part, index in places:
-                counts.setdefault((part, index), Counter())[self._subject.run(self._data[index], entropy)] += 1
+            if self._probes:
+                self._probes = False
+                entropy = self._seeded(index, 1)
+                probe = tuple(self._subject.run(self._data[0], entropy) for _ in range(_PROBE))
+            entropy = self._seeded(index, 0)
+            for part, side in places:
+                counts.setdefault((part, side), Counter())[self._subject.run(self._data[side], entropy)] += 1
         except CannotCountError as error:
-            return Batch(problem=str(error))
-        return Batch(counts, os.getpid(), greeting)
+            return Batch(uncountable=str(error))
+        return Batch(counts, os.getpid(), probe)
 
     def _seeded(self, *key: int) -> PredictableEntropy:
         """Return a batch's own bits, and seed the generators that all code of a process shares with others."""
@@ -166,31 +217,31 @@ _worker: _Worker | None = None
 
 def _start(subject: Subject, data: tuple[object, object], seed: int) -> None:
     global _worker  # noqa: PLW0603 - one for each process of the pool
-    _worker = _Worker(subject, data, seed, greets=True)
+    _worker = _Worker(subject, data, seed, probes=True)
 
 
-def _batch(number: int, places: Places) -> Batch:
+def _run(index: int, places: Places) -> Batch:
     if _worker is None:
         raise RuntimeError
-    return _worker.batch(number, places)
+    return _worker.run(index, places)
 
 
 @contextmanager
 def _own_generators() -> Iterator[None]:
     """Give the process its shared generators back as they were."""
-    plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002 - code under audit may use it
+    pythons, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002 - code under audit may use it
     try:
         yield
     finally:
-        random.setstate(plain)
+        random.setstate(pythons)
         np.random.set_state(numpys)  # noqa: NPY002 - code under audit may use it
 
 
-def _check_greetings(greetings: list[tuple[Published, ...]], samples: Samples, workers: int) -> None:
+def _check_probes(probes: list[tuple[Published, ...]], counts: Counter[Published], workers: int) -> None:
     """Refuse workers that repeat each other: code that keeps a generator of its own, copied into each of them."""
-    for greeting, times in Counter(greetings).items():
-        counts = samples.count.first.counts
-        chance = math.fsum(math.log((counts[thing] + 1) / (counts.total() + 1)) for thing in greeting)
+    runs = counts.total()
+    for probe, times in Counter(probes).items():
+        chance = math.fsum(math.log((counts[published] + 1) / (runs + 1)) for published in probe)
         if times > 1 and chance < math.log(_CHANCE):
             expected = "1: the audited code keeps a random generator of its own, which every worker would repeat"
             raise InvalidParameter("workers", workers, expected)
