@@ -14,7 +14,7 @@ from tests.sessions.scripted import opened
 
 import targetcharge as tc
 from targetcharge.mechanisms import distinct_count
-from targetcharge.mechanisms.element_hashing import form, hashed
+from targetcharge.mechanisms.keyed_hash import KeyedHash, canonical
 
 EPSILON = 0.5
 MANY = range(20_000)
@@ -38,18 +38,18 @@ def itself(data):
 
 @given(elements, elements)
 def test_two_elements_have_one_form_exactly_where_a_set_has_one(first, second):
-    assert (form(first) == form(second)) == (first == second)
+    assert (canonical(first) == canonical(second)) == (first == second)
 
 
 @given(st.one_of(st.integers(-(2**31), 2**31 - 1), st.floats(width=32, allow_nan=False), st.text(max_size=3)))
 def test_numpys_scalars_are_what_they_hold(element):
     kinds = {int: np.int64, float: np.float32, str: np.str_}
-    assert form(kinds[type(element)](element)) == form(element)
+    assert canonical(kinds[type(element)](element)) == canonical(element)
 
 
 def test_missing_values_are_no_elements():
-    assert all(form(missing) is None for missing in (None, math.nan, np.float32("nan")))
-    assert [words.shape for words in hashed([None, math.nan], b"key")] == [(0, 2)]
+    assert all(canonical(missing) is None for missing in (None, math.nan, np.float32("nan")))
+    assert [words.shape for words in KeyedHash(b"key").words([None, math.nan])] == [(0, 2)]
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,21 @@ def test_missing_values_are_no_elements():
 )
 def test_all_kinds_of_collections_give_the_same_words(same):
     key = b"key"
-    expected = np.concatenate(list(hashed([1, 2, 300], key)))
-    assert np.array_equal(np.concatenate(list(hashed(same, key))), expected)
+    expected = np.concatenate(list(KeyedHash(key).words([1, 2, 300])))
+    assert np.array_equal(np.concatenate(list(KeyedHash(key).words(same))), expected)
 
 
 def test_words_hang_on_the_key():
-    first, second = (np.concatenate(list(hashed(range(100), key))) for key in (b"one", b"two"))
+    first, second = (np.concatenate(list(KeyedHash(key).words(range(100)))) for key in (b"one", b"two"))
     assert not np.any(first == second)
 
 
 def test_long_columns_come_in_pieces():
-    pieces = list(hashed(np.arange(20_000), b"key"))
+    pieces = list(KeyedHash(b"key").words(np.arange(20_000)))
     assert len(pieces) > 1
-    assert np.array_equal(np.concatenate(pieces), np.concatenate(list(hashed(iter(range(20_000)), b"key"))))
+    assert np.array_equal(
+        np.concatenate(pieces), np.concatenate(list(KeyedHash(b"key").words(iter(range(20_000)))))
+    )
 
 
 PRIVATE = "patient 4711"

@@ -11,7 +11,7 @@ from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment
-from targetcharge.streaming.items import Numbers
+from targetcharge.streaming.hashing import ItemNumbers
 
 BUDGET = tc.Budget(5.0, 1e-6)
 MOST = 2**61 - 2
@@ -67,13 +67,13 @@ def test_items_may_come_from_a_generator():
 
 def test_numbers_are_the_items_themselves_whatever_their_type():
     expected = [0, 5, MOST]
-    assert Numbers(BufferedEntropy(1))(expected).tolist() == expected
-    assert Numbers(BufferedEntropy(1))(np.array(expected, dtype=np.uint64)).tolist() == expected
-    assert Numbers(BufferedEntropy(1))(np.array([0, 5], dtype=np.int8)).tolist() == [0, 5]
+    assert ItemNumbers(BufferedEntropy(1))(expected).tolist() == expected
+    assert ItemNumbers(BufferedEntropy(1))(np.array(expected, dtype=np.uint64)).tolist() == expected
+    assert ItemNumbers(BufferedEntropy(1))(np.array([0, 5], dtype=np.int8)).tolist() == [0, 5]
 
 
 def test_texts_and_bytes_have_other_numbers_with_another_key():
-    one, other = (Numbers(BufferedEntropy(seed)) for seed in (1, 2))
+    one, other = (ItemNumbers(BufferedEntropy(seed)) for seed in (1, 2))
     items = ["a", b"a", "b", "ab", ""]
     found = one(items).tolist()
     assert found == one(items).tolist()

@@ -36,7 +36,7 @@ from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.accuracy import Accuracy, Gauge, above, exactly
 from targetcharge.mechanisms.algorithm import Algorithm, algorithm_name
-from targetcharge.mechanisms.element_hashing import KEY_WORDS, hashed
+from targetcharge.mechanisms.keyed_hash import KeyedHash
 from targetcharge.numerics.rounding import down
 from targetcharge.numerics.search import largest_integer
 from targetcharge.randomness.entropy import WORD_BITS
@@ -112,11 +112,10 @@ def distinct_count(
 
     def run(data: object, entropy: Entropy) -> int | None:
         sketch = law.only_phantoms(size, entropy)
-        key = entropy.words(KEY_WORDS).tobytes()
-        for words in hashed(elements(data), key):
+        for words in KeyedHash.draw(entropy).words(elements(data)):
             law.put(sketch, (words[:, 0] % np.uint64(size)).astype(np.intp), words[:, 1])
-        found = estimate.most_likely(sketch)
-        return found if least is None or found >= least else None
+        distinct = estimate.most_likely(sketch)
+        return distinct if least is None or distinct >= least else None
 
     gauge = Gauge(lambda steps: max(0, steps), int, math.ceil, blur=estimate.margin)
     return Algorithm(
@@ -131,8 +130,7 @@ def distinct_count(
 
 def _law(epsilon: float, per_unit: int) -> MaximaLaw:
     """Return the law for one element of ε/per_unit: a unit's elements may fall into as many buckets."""
-    number = checks.query_epsilon(epsilon, "epsilon")
-    one = Fraction(number) / checks.positive_integer("per_unit", per_unit)
+    one = Fraction(checks.query_epsilon(epsilon, "epsilon")) / checks.positive_integer("per_unit", per_unit)
     if one < _LEAST_EPSILON:
         least = _LEAST_EPSILON * per_unit
         expected = f"at least {least:g} at per_unit {per_unit}: with less it says nothing"

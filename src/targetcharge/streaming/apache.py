@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.element_hashing import form
+from targetcharge.mechanisms.keyed_hash import KeyedHash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+_LEFT_OUT = 65
+"""Of the 128 bits of a hash: the sketches take numbers below 2^63."""
 
 
 class _Native(Protocol):
@@ -34,7 +36,7 @@ class _Keyed:
     """A keyed hash to 63 bits. All copies are fed the same item one after another, so the last is remembered."""
 
     def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
+        self._hash = KeyedHash(secrets.token_bytes(32))
         self._last: tuple[object, int] = (None, 0)
 
     def __call__(self, item: object) -> int:
@@ -42,12 +44,9 @@ class _Keyed:
         if item is last and item is not None:
             return known
         try:
-            told = form(item)
+            number = self._hash.number(item) >> _LEFT_OUT
         except TypeError:
-            told = None
-        if told is None:
-            raise InvalidParameter("item", item, "an integer, a float, text or bytes, and not NaN")
-        number = int.from_bytes(blake2b(told, key=self._key, digest_size=8).digest()) >> 1
+            raise InvalidParameter("item", item, "an integer, a float, text or bytes, and not NaN") from None
         self._last = (item, number)
         return number
 

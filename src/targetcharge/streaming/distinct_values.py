@@ -22,8 +22,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.streaming.hashing import PRIME, Polynomials
-from targetcharge.streaming.items import Numbers
+from targetcharge.streaming.hashing import PRIME, ItemNumbers, Polynomials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +68,7 @@ class DistinctCopies:
 
     def __init__(self, count: int, size: int, entropy: Entropy) -> None:
         """Draw the hash functions; start with an empty stream."""
-        self._number = Numbers(entropy)
+        self._number = ItemNumbers(entropy)
         self._size = size
         self._hash = Polynomials.draw(entropy, (count,), independence=4)
         self._kept: list[list[int]] = [[] for _ in range(count)]

@@ -21,8 +21,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.streaming.hashing import BITS, Polynomials
-from targetcharge.streaming.items import Numbers
+from targetcharge.streaming.hashing import BITS, ItemNumbers, Polynomials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +64,7 @@ class MomentCopies:
 
     def __init__(self, count: int, rows: int, entropy: Entropy) -> None:
         """Draw the signs; start with an empty stream."""
-        self._number = Numbers(entropy)
+        self._number = ItemNumbers(entropy)
         self._hash = Polynomials.draw(entropy, (count, -(-rows // BITS)), independence=4)
         self._sums = np.zeros((count, rows))
 
