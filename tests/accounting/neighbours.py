@@ -11,17 +11,17 @@ or the structure lemma: it is what they are tested against.
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tests.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from targetcharge.accounting.targets import Target
 
-PAIRS = int(os.environ.get("TARGETCHARGE_PAIRS", "1000000"))
+PAIRS = size(300_000, 3_000_000)
 """How many pairs, at least, each target type is tested against."""
 
 LARGEST_BATCH = 50_000

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from tests.sizes import spread
 
 import targetcharge as tc
 from targetcharge.accounting import renyi_epsilon
@@ -111,8 +112,10 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("sensitivity", [1, 4, 30])
-@pytest.mark.parametrize(("epsilon", "hits"), [(0.1, 5), (0.05, 1), (0.5, 40)])
+@pytest.mark.parametrize(
+    ("sensitivity", "epsilon", "hits"),
+    spread([(most, *case) for most in (4, 1, 30) for case in ((0.1, 5), (0.05, 1), (0.5, 40))], 5),
+)
 @pytest.mark.parametrize(("target", "law"), TARGETS.values(), ids=TARGETS)
 def test_the_price_of_a_contribution_covers_what_is_published_about_it(target, law, epsilon, hits, sensitivity):
     """Misses plus e^-κ hits are at most 1: for numbers around the threshold, in both directions."""
@@ -239,7 +242,7 @@ BUDGETS = [
 """The exact meter's capacity takes long for very small ε: it is looked at for others."""
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "query"), BUDGETS)
+@pytest.mark.parametrize(("epsilon", "delta", "query"), spread(BUDGETS, 23))
 def test_the_scale_rounds_prices_up_and_the_capacity_down(epsilon, delta, query):
     for make in (exact_tariff, renyi_tariff)[query < 0.1 :]:
         try:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.refusals import every
 
 import targetcharge as tc
 from targetcharge import accounting as ac
@@ -44,7 +45,7 @@ BAD = {
     "q": BAD_Q,
 }
 CASES = [
-    (function, good, name, value)
+    (function, name, value)
     for function, good in FUNCTIONS
     for name in good
     for value in BAD.get(name, [])
@@ -54,17 +55,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "good", "name", "value"), CASES, ids=[f"{c[0].__name__}-{c[2]}-{shown(c[3])}" for c in CASES]
-)
-def test_refused_by_name_and_value(function, good, name, value):
+@pytest.mark.parametrize(("function", "good"), FUNCTIONS, ids=[function.__name__ for function, _ in FUNCTIONS])
+def test_refused_by_name_and_value(function, good):
+    def is_refused(name, value):
+        with pytest.raises(tc.InvalidParameter) as refusal:
+            function(**{**good, name: value})
+        error = refusal.value
+        assert error.name.endswith(name)
+        assert error.value is value or error.value == value
+        assert str(error) == f"{error.name} is {shown(value)}; it must be {error.expected}"
+
     function(**good)
-    with pytest.raises(tc.InvalidParameter) as refusal:
-        function(**{**good, name: value})
-    error = refusal.value
-    assert error.name.endswith(name)
-    assert error.value is value or error.value == value
-    assert str(error) == f"{error.name} is {shown(value)}; it must be {error.expected}"
+    every([(name, value) for asked, name, value in CASES if asked is function], is_refused)
 
 
 @pytest.mark.parametrize("value", BAD_DELTA)

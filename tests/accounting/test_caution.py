@@ -1,5 +1,6 @@
 """The price of the boundary wrapper with caution: against pairs, a search, and the steps of its proof."""
 
+import itertools
 import math
 
 import mpmath
@@ -16,6 +17,7 @@ from tests.accounting.neighbours import (
     pairs_at,
     random_pairs,
 )
+from tests.sizes import spread
 
 from targetcharge import Budget, InvalidParameter, NotAllowed, plan
 from targetcharge.accounting import caution, prices
@@ -34,9 +36,9 @@ def needed(law0, law1, order, careful):
     return needed_price(*wrapped, mark_only(law0.shape[1]), order)
 
 
-@pytest.mark.parametrize("careful", CAUTIONS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("fraction", FRACTIONS)
+@pytest.mark.parametrize(
+    ("careful", "epsilon", "fraction"), spread(itertools.product(CAUTIONS, EPSILONS, FRACTIONS), 40)
+)
 def test_no_pair_needs_more(careful, epsilon, fraction):
     rng = np.random.default_rng(11)
     order = order_at(Boundary(careful), epsilon, fraction)
@@ -57,9 +59,18 @@ def test_power_nine_tenths_of_the_price_is_too_low():
         assert found > 0.97 * price
 
 
-@pytest.mark.parametrize("careful", [1.3, 2.0, 4.0, 30.0])
-@pytest.mark.parametrize(("epsilon", "fraction"), [(0.05, 0.4), (0.2, 0.8), (0.6, 0.5), (1.0, 0.9)])
-@pytest.mark.parametrize("outcomes", [2, 3, 5])
+@pytest.mark.parametrize(
+    ("careful", "epsilon", "fraction", "outcomes"),
+    spread(
+        [
+            (careful, epsilon, fraction, outcomes)
+            for careful in (1.3, 2.0, 4.0, 30.0)
+            for epsilon, fraction in ((0.05, 0.4), (0.2, 0.8), (0.6, 0.5), (1.0, 0.9))
+            for outcomes in (2, 3, 5)
+        ],
+        20,
+    ),
+)
 def test_a_search_without_the_proof_finds_nothing_above(careful, epsilon, fraction, outcomes):
     order = order_at(Boundary(careful), epsilon, fraction)
     price = Boundary(careful).price(order, epsilon)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 from tests.accounting.adversary import attained_delta
 from tests.accounting.naive_exact import lower_delta
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting import (
@@ -196,7 +197,7 @@ def test_a_short_lattice_is_safe_though_loose():
     assert level.delta_at(2.0) >= best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=size(20, 100), deadline=None)
 @given(
     epsilon=st.floats(0.02, 1.5),
     hits=st.integers(1, 12),
@@ -296,8 +297,9 @@ def test_between_lattice_points_it_is_tight_too(epsilon, hits, delta, kind):
 
 
 def test_many_hits_of_other_kinds_end_with_the_chord():
-    whole = exact_epsilon(0.01, 4000, 1e-6, q=0.5)
-    assert 1e-6 * (1 - 1e-2) <= exact_delta(0.01, 4000, whole, q=0.5) <= 1e-6
+    hits = size(1000, 4000)
+    whole = exact_epsilon(0.01, hits, 1e-6, q=0.5)
+    assert 1e-6 * (1 - 1e-2) <= exact_delta(0.01, hits, whole, q=0.5) <= 1e-6
 
 
 @pytest.mark.parametrize("spoilt", [0.0, -1e-9, math.nan, math.inf])

@@ -1,13 +1,12 @@
 """Exact accounting against whole interactions, enumerated: none exceeds the bound, some meet it.
 
-TARGETCHARGE_GAMES sets how many random games are played per case. A game is seeded by its case and number.
+A game is seeded by its case and number.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +31,11 @@ from tests.accounting.interactions import (
     searched_table,
     table_strategy,
 )
+from tests.sizes import size
 
 from targetcharge.accounting import best_q, exact_delta, exact_epsilon, split
 
-GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
+GAMES = size(50, 500)
 ENOUGH = max(GAMES, 150)
 """Games that suffice to show that the comparison can fail."""
 

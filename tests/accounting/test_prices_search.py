@@ -1,4 +1,4 @@
-"""The Rényi prices against a million neighbouring pairs per target type, and against a search for the worst pair.
+"""The Rényi prices against many neighbouring pairs per target type, and against a search for the worst pair.
 
 The search is differential evolution over all masses and ratios, without the closed forms or their proofs.
 """
@@ -28,6 +28,7 @@ from tests.accounting.neighbours import (
     random_pairs,
     run_twice,
 )
+from tests.sizes import spread
 
 from targetcharge.accounting import best_q, prices
 from targetcharge.accounting.targets import (
@@ -223,8 +224,7 @@ SEARCHED = {
     ("target", "publish", "sizes"),
     [pytest.param(*case, id=f"{name}-differential-evolution") for name, case in SEARCHED.items()],
 )
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("fraction", [0.01, 0.5, 0.99])
+@pytest.mark.parametrize(("epsilon", "fraction"), spread(itertools.product(EPSILONS, [0.01, 0.5, 0.99]), 8))
 def test_a_search_finds_a_pair_within_one_percent_of_the_price(target, publish, sizes, epsilon, fraction):
     assert_worst(target, publish, sizes, order_at(target, epsilon, fraction), epsilon)
 
@@ -251,8 +251,7 @@ def publish_at_rate(q, epsilon):
     return publish
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("q", [0.05, 0.3, 0.45, 0.6, 0.9])
+@pytest.mark.parametrize(("epsilon", "q"), spread(itertools.product(EPSILONS, [0.05, 0.3, 0.45, 0.6, 0.9]), 9))
 def test_a_search_among_pairs_of_one_q_comes_within_one_percent_of_its_price(epsilon, q):
     publish = publish_at_rate(q, epsilon)
     published = publish(*random_pairs(np.random.default_rng(1), 1000, 3, epsilon))
@@ -276,8 +275,10 @@ def test_the_between_price_is_attained_where_the_count_enters_the_band(epsilon, 
         assert needed[counts[:-1] == -1] == pytest.approx(needed.max(), rel=1e-9)
 
 
-@pytest.mark.parametrize("fraction", [None, 0.1, 0.5, 0.9, 0.999, 0.9999], ids=lambda f: f"order-{f or 1.01}")
-@pytest.mark.parametrize("epsilon", [*BOUNDARY_EPSILONS, 0.55, 0.65])
+@pytest.mark.parametrize(
+    ("epsilon", "fraction"),
+    spread(itertools.product([*BOUNDARY_EPSILONS, 0.55, 0.65], [None, 0.1, 0.5, 0.9, 0.999, 0.9999]), 20),
+)
 def test_a_search_finds_no_pair_above_the_boundary_price_and_one_within_one_percent(epsilon, fraction):
     order = 1.01 if fraction is None else order_at(Boundary(), epsilon, fraction)
     assert_worst(Boundary(), publish_wrapped, OUTCOMES, order, epsilon)
