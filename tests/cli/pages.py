@@ -4,9 +4,10 @@ import time
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
-from targetcharge.ledger.entries import canonical
-from targetcharge.ledger.sqlite.store import Store, inode
-from targetcharge.ledger.sqlite.witness import Testimony, Witness
+from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.sqlite.files import inode
+from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
+from targetcharge.ledger.state import LedgerState
 from targetcharge.ledger.terms import Terms
 
 EMPTY = {"meta", "br", "hr", "input"}
@@ -88,17 +89,17 @@ def words(element):
 def write(path, terms, entries):
     """Write a ledger with these entries, and the witness that makes it trusted."""
     path.touch()
-    store = Store(path)
-    with store.transaction():
-        store.create(canonical({**terms.plain(), "ledger": path.stem}), len(terms.capacities))
-        store.save(store.append(store.state(), entries))
-    store.checkpoint()
-    state = store.state()
-    store.close()
-    for witness in (Witness.beside(path), Witness.at_home(path.stem)):
+    database = Database(path)
+    with database.transaction():
+        database.create(LedgerState.new(terms, path.stem))
+        database.save(database.append(database.state(), entries))
+    database.checkpoint()
+    state = database.state()
+    database.close()
+    for witness in (WitnessFile.beside(path), WitnessFile.at_home(path.stem)):
         witness.path.parent.mkdir(parents=True, exist_ok=True)
         witness.forget()
-        witness.remember(Testimony(path.stem, inode(path), state.number, state.head.hex()))
+        witness.remember(WitnessRecord(path.stem, inode(path), state.number, state.head.hex()))
     return path
 
 

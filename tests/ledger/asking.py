@@ -57,10 +57,10 @@ def crash(session: tc.Session) -> None:
     ledger = session._ledger
     session._finalizer.detach()
     session._turn.closed = True
-    ledger._commits.tenancy.close_files()
-    ledger._commits.tenancy = None
+    ledger._transactions.locks.close()
+    ledger._transactions.locks = None
     ledger._closed = True
-    ledger._store.close()
+    ledger._database.close()
 
 
 def entries(session: tc.Session) -> list[Entry]:

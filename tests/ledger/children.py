@@ -12,12 +12,11 @@ from contextlib import suppress
 from tests.ledger.asking import approximate, broken, no, opened, say, told, yes
 
 import targetcharge as tc
+from targetcharge.ledger.sqlite.database import Database
 from targetcharge.ledger.sqlite.files import in_locked_file
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
-from targetcharge.ledger.sqlite.place import Place
-from targetcharge.ledger.sqlite.store import Store
-from targetcharge.ledger.sqlite.tenancy import Neighbour
-from targetcharge.ledger.sqlite.witness import Witness
+from targetcharge.ledger.sqlite.locks import OtherLocks
+from targetcharge.ledger.sqlite.witness import Witnesses, WitnessFile
 
 
 def die():
@@ -47,10 +46,10 @@ POINTS = {
     "before reserving": (SqliteLedger, "_hold_back", True),
     "after reserving": (SqliteLedger, "reserve", False),
     "before recording": (SqliteLedger, "settle", True),
-    "before commit": (Store, "save", True),
-    "after commit": (Place, "testify", True),
-    "before the witness": (Witness, "remember", True),
-    "after the witness": (Witness, "remember", False),
+    "before commit": (Database, "save", True),
+    "after commit": (Witnesses, "tell", True),
+    "before the witness": (WitnessFile, "remember", True),
+    "after the witness": (WitnessFile, "remember", False),
     "before return": (SqliteLedger, "settle", False),
 }
 
@@ -324,11 +323,11 @@ def forks_and_is_killed(pipe, path):
 def forks_while_it_takes(pipe, path, kind):
     """Fork a child that lives on while this process has locked a neighbour's file, or the witness."""
     if kind == "witness":
-        pid = in_locked_file(Witness.beside(path).path, lambda _: _child_that_lives_on(pipe))
+        pid = in_locked_file(WitnessFile.beside(path).path, lambda _: _child_that_lives_on(pipe))
     else:
         name = next(file.stem for file in path.with_name(path.name + "-tenants").glob("*.run"))
-        with Neighbour(path, name) as neighbour:
-            neighbour.wait()
+        with OtherLocks(path, name) as locks:
+            locks.wait_for_call()
             pid = _child_that_lives_on(pipe)
     pipe.send(pid)
 
@@ -348,7 +347,7 @@ def interrupts(pipe, path, where, capacity, says):
     if where != "of the first reservation":
         session.test(no)
     count = 0
-    execute = Store.transaction
+    execute = Database.transaction
 
     def interrupted(self):
         context = execute(self)
@@ -366,12 +365,12 @@ def interrupts(pipe, path, where, capacity, says):
 
         return Interrupting()
 
-    Store.transaction = interrupted
+    Database.transaction = interrupted
     try:
         pipe.send(session.test(broken if where == "of a failure" else told).hit)
     except KeyboardInterrupt:
         pipe.send("interrupted")
-    held = session._ledger._commits.standing.held.count
+    held = session._ledger._transactions.session.held.count
     with sqlite3.connect(path) as database:
         pipe.send((held, database.execute("SELECT sum(count) FROM tenants").fetchone()[0]))
     pipe.send(session.meter.hits)

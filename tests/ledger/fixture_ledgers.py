@@ -187,7 +187,7 @@ def make(name, folder):
     with opened(name, folder) as one:
         ASKED.get(name, lambda *_: None)(one, folder)
         if name == "restored":
-            state = one._ledger._store.state()
+            state = one._ledger._database.state()
     if name == "restored":
         (folder / "ledger.db-witness").unlink()
         with session(folder, restored=(state.number, state.head.hex())) as one:

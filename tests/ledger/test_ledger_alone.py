@@ -15,8 +15,8 @@ from tests.ledger import alone_children as children
 from tests.ledger.processes import child
 
 import targetcharge as tc
-from targetcharge.ledger.sqlite import alone as module
-from targetcharge.ledger.sqlite.alone import alone
+from targetcharge.ledger.sqlite import locks
+from targetcharge.ledger.sqlite.locks import exclusive_lock
 
 SECONDS = 30.0
 ROUNDS = int(os.environ.get("TARGETCHARGE_ROUNDS", "200"))
@@ -32,7 +32,7 @@ def free(path):
     done = threading.Event()
 
     def enter():
-        with alone(path):
+        with exclusive_lock(path):
             done.set()
 
     threading.Thread(target=enter, daemon=True).start()
@@ -41,11 +41,11 @@ def free(path):
 
 def freed():
     """Let go of what a failed test left locked in this process."""
-    module._leave_in_child()
+    locks._close_exclusive_in_child()
 
 
 def test_nobody_else_is_in_it_and_then_somebody_is(path):
-    with alone(path):
+    with exclusive_lock(path):
         assert not _enters(path, 0.2)
     assert free(path)
 
@@ -54,7 +54,7 @@ def _enters(path, seconds):
     entered = threading.Event()
 
     def enter():
-        with alone(path):
+        with exclusive_lock(path):
             entered.set()
 
     threading.Thread(target=enter, daemon=True).start()
@@ -62,24 +62,24 @@ def _enters(path, seconds):
 
 
 def test_two_ledgers_do_not_wait_for_each_other(tmp_path):
-    with alone(tmp_path / "a.db"), alone(tmp_path / "b.db"):
+    with exclusive_lock(tmp_path / "a.db"), exclusive_lock(tmp_path / "b.db"):
         assert not _enters(tmp_path / "a.db", 0.1)
 
 
 def test_a_thread_that_would_wait_for_itself_is_told_so(path):
-    with alone(path):
+    with exclusive_lock(path):
         for _ in range(2):
-            with pytest.raises(tc.NotAllowed, match="from inside a condition"), alone(path):
+            with pytest.raises(tc.NotAllowed, match="from inside a condition"), exclusive_lock(path):
                 pass
         assert not _enters(path, 0.1)
     assert free(path)
-    with alone(path):
+    with exclusive_lock(path):
         pass
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_an_error_inside_lets_the_others_in(path, error):
-    with pytest.raises(error), alone(path):
+    with pytest.raises(error), exclusive_lock(path):
         raise error
     assert free(path)
 
@@ -91,7 +91,7 @@ def test_threads_are_in_it_one_at_a_time(path):
     def enter():
         nonlocal inside, most, done
         for _ in range(ROUNDS // 10):
-            with alone(path):
+            with exclusive_lock(path):
                 with guard:
                     inside += 1
                     most = max(most, inside)
@@ -178,7 +178,7 @@ def test_a_forked_child_is_not_alone_in_its_parents_place(path):
         manager.__exit__(None, None, None)  # as the child would, coming out of the same block
         return 0
 
-    manager = alone(path)
+    manager = exclusive_lock(path)
     with manager:
         assert _forked(act) == 0
         assert not _enters(path, 0.2)
@@ -188,7 +188,7 @@ def test_a_forked_child_is_not_alone_in_its_parents_place(path):
 def test_a_forked_child_does_not_keep_the_others_out(path):
     """The parent leaves while its child lives on."""
     reader, writer = os.pipe()
-    with alone(path):
+    with exclusive_lock(path):
         pid = os.fork()
         if not pid:
             os.close(writer)
@@ -204,10 +204,10 @@ def test_a_forked_child_does_not_keep_the_others_out(path):
 
 def test_a_forked_child_can_be_alone_later(path):
     def act():
-        with alone(path):
+        with exclusive_lock(path):
             return 0
 
-    with alone(path):
+    with exclusive_lock(path):
         pass
     assert _forked(act) == 0
 
@@ -231,12 +231,12 @@ def _interrupted(path, number):
         return line
 
     def trace(frame, _event, _argument):
-        return line if Path(frame.f_code.co_filename).name in {"alone.py", "files.py", "contextlib.py"} else None
+        return line if Path(frame.f_code.co_filename).name in {"locks.py", "files.py", "contextlib.py"} else None
 
     before, error = sys.gettrace(), None
     sys.settrace(trace)
     try:
-        with alone(path):
+        with exclusive_lock(path):
             pass
     except KeyboardInterrupt as interrupt:
         error = interrupt  # a caller may keep it, and all that its traceback holds
@@ -255,7 +255,7 @@ def test_ctrl_c_at_any_line_lets_the_others_in_and_oneself_again(tmp_path):
             freed()
         else:
             try:
-                with alone(path):
+                with exclusive_lock(path):
                     pass
             except tc.NotAllowed:
                 stuck.append(f"oneself at line {number}")
@@ -271,10 +271,10 @@ def test_who_stops_waiting_does_not_speak_for_the_one_it_waited_for(monkeypatch,
     entered, told, goes_on = threading.Event(), threading.Event(), threading.Event()
 
     def owner():
-        with alone(path):
+        with exclusive_lock(path):
             entered.set()
             goes_on.wait(SECONDS)
-            with suppress(tc.NotAllowed), alone(path):
+            with suppress(tc.NotAllowed), exclusive_lock(path):
                 return
             told.set()
 
@@ -290,7 +290,7 @@ def test_who_stops_waiting_does_not_speak_for_the_one_it_waited_for(monkeypatch,
     original = fcntl.flock
     with monkeypatch.context() as patch:
         patch.setattr(fcntl, "flock", interrupted)
-        with pytest.raises(KeyboardInterrupt), alone(path):
+        with pytest.raises(KeyboardInterrupt), exclusive_lock(path):
             pass
     goes_on.set()
     found = told.wait(5.0)
@@ -304,7 +304,7 @@ def test_a_signal_while_waiting_is_heard(path):
     inside, leave = threading.Event(), threading.Event()
 
     def owner():
-        with alone(path):
+        with exclusive_lock(path):
             inside.set()
             leave.wait(SECONDS)
 
@@ -318,7 +318,7 @@ def test_a_signal_while_waiting_is_heard(path):
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
-        with pytest.raises(KeyboardInterrupt), alone(path):
+        with pytest.raises(KeyboardInterrupt), exclusive_lock(path):
             pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -14,7 +14,7 @@ from tests.ledger.processes import child
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import inspect, verify
-from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.database import Database
 
 
 @pytest.fixture
@@ -111,11 +111,11 @@ def test_a_second_interrupt_does_not_lose_the_charge_of_the_first(path, monkeypa
 
     with opened(path) as session:
         session.test(no)
-        commit = session._ledger._commits.commit
-        monkeypatch.setattr(session._ledger._commits, "commit", _raises)
+        commit = session._ledger._transactions.commit
+        monkeypatch.setattr(session._ledger._transactions, "commit", _raises)
         with pytest.raises(KeyboardInterrupt):
             session.test(interrupted)
-        monkeypatch.setattr(session._ledger._commits, "commit", commit)
+        monkeypatch.setattr(session._ledger._transactions, "commit", commit)
         assert not session.test(no).hit
         assert (session.meter.hits, [entry.why for entry in spent(session)]) == (1, ["failed"])
 
@@ -125,7 +125,7 @@ def test_what_an_interrupted_call_has_yet_to_pay_with_is_not_taken(path, monkeyp
 
     @tc.private(epsilon=0.01)
     def interrupted(_):
-        monkeypatch.setattr(session._ledger._commits, "commit", _raises)
+        monkeypatch.setattr(session._ledger._transactions, "commit", _raises)
         raise KeyboardInterrupt
 
     session = opened(path, 1)
@@ -144,17 +144,17 @@ def test_what_an_interrupted_call_has_yet_to_pay_with_is_not_taken(path, monkeyp
 @pytest.fixture
 def loses_a_reply(monkeypatch):
     """Return what makes the next COMMIT succeed without anybody hearing of it."""
-    transaction = Store.transaction
+    transaction = Database.transaction
 
     @contextmanager
     def lost(self):
         with transaction(self):
             yield
-        monkeypatch.setattr(Store, "transaction", transaction)
+        monkeypatch.setattr(Database, "transaction", transaction)
         msg = "disk I/O error"
         raise sqlite3.OperationalError(msg)
 
-    return lambda: monkeypatch.setattr(Store, "transaction", lost)
+    return lambda: monkeypatch.setattr(Database, "transaction", lost)
 
 
 def test_a_hit_whose_commit_got_no_reply_is_looked_up_published_and_charged_once(path, loses_a_reply):
@@ -172,12 +172,12 @@ def test_a_reservation_whose_commit_got_no_reply_is_not_taken_for_a_larger_one(p
     with opened(path, 15) as session:
         assert len(session.select([score] * 3, k=3)) == 3
         ledger = session._ledger
-        while ledger._commits.standing.block.left:  # as after a thousand questions
+        while ledger._transactions.session.block.left:  # as after a thousand questions
             ledger.number()
         loses_a_reply()
         with pytest.raises(tc.LedgerError):
             session.test(no)
-        assert ledger._commits.standing.held.count <= inspect(path).held.count == 1
+        assert ledger._transactions.session.held.count <= inspect(path).held.count == 1
         assert len(session.select([score] * 3, k=3)) == 3
         assert session.meter.hits == 6
 

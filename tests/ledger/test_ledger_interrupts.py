@@ -14,9 +14,9 @@ from tests.ledger.asking import broken, crash, entries, hits, no, opened, spent,
 import targetcharge as tc
 from targetcharge.ledger.entries import Sums, answers_in
 from targetcharge.ledger.sqlite import SqliteLedger, verify
-from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.database import Database
 
-FOLDER = str(Path(inspect.getfile(Store)).parent)
+FOLDER = str(Path(inspect.getfile(Database)).parent)
 WHERE = (FOLDER, inspect.getfile(closing))
 """The ledger's own code, and the standard library's that enters and leaves its contexts."""
 
@@ -63,9 +63,9 @@ class Interrupter:
 @pytest.fixture(autouse=True)
 def no_sync(monkeypatch):
     """Nobody pulls the plug here: thousands of ledgers are quick without waiting for the disk."""
-    pragma = Store._pragma
+    pragma = Database._pragma
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr(Store, "_pragma", lambda store, text: pragma(store, text.replace("= FULL", "= OFF")))
+    monkeypatch.setattr(Database, "_pragma", lambda store, text: pragma(store, text.replace("= FULL", "= OFF")))
 
 
 def select(session):
@@ -166,7 +166,7 @@ def interrupted(path, name, cold, number, again, moment):
         else:
             assert list(reopened.transcript) == before.answers, moment
             assert reopened.meter.hits == before.charged, moment
-        assert recounted(reopened) == reopened._ledger._store.state().sums
+        assert recounted(reopened) == reopened._ledger._database.state().sums
         assert reopened.test(yes).hit
     verify(path)
     return interrupter.rang
@@ -210,7 +210,7 @@ def test_ctrl_c_twice(tmp_path, monkeypatch, name):
 
 def test_a_ledger_is_looked_at_from_a_handler_in_the_middle_of_a_transaction(tmp_path, monkeypatch):
     """A signal's handler that shows the meter must not end the transaction that it interrupts."""
-    save, seen = Store.save, []
+    save, seen = Database.save, []
 
     def saves(store, state):
         seen.append(session.meter.hits)
@@ -218,7 +218,7 @@ def test_a_ledger_is_looked_at_from_a_handler_in_the_middle_of_a_transaction(tmp
 
     with opened(tmp_path / "ledger.db") as session:
         session.test(no)
-        monkeypatch.setattr(Store, "save", saves)
+        monkeypatch.setattr(Database, "save", saves)
         assert session.test(yes).hit
         monkeypatch.undo()
         assert (session.meter.hits, len(session.transcript)) == (1, 2)
@@ -231,7 +231,7 @@ def test_a_transaction_that_was_left_open_is_undone_before_anything_is_read(tmp_
     path = tmp_path / "ledger.db"
     with opened(path) as session, opened(path) as other:
         session.test(yes)
-        store = session._ledger._store
+        store = session._ledger._database
         store.transaction().__enter__()
         store.save(store.append(store.state(), [entries(other)[0]]))
         assert len(hits(session)) == 1
@@ -245,7 +245,7 @@ def test_a_kill_while_in_doubt_leaves_what_the_file_says(tmp_path, monkeypatch):
     session = opened(path)
     session.test(no)
     ledger = session._ledger
-    monkeypatch.setattr(ledger._commits, "settle_doubt", _raises)
+    monkeypatch.setattr(ledger._transactions, "resolve", _raises)
     with pytest.raises(KeyboardInterrupt):
         session.test(yes)
     crash(session)

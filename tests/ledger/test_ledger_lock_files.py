@@ -15,7 +15,7 @@ import targetcharge as tc
 from targetcharge.ledger import Answer, Most, Settlement, SqliteLedger
 from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import verify
-from targetcharge.ledger.sqlite.alone import alone, is_alone
+from targetcharge.ledger.sqlite.locks import exclusive_lock, holds_exclusive_lock
 from targetcharge.sessions.opening import Declaration
 
 REMOVED = "lock files of this session"
@@ -67,13 +67,13 @@ def test_lock_files_without_a_row_are_removed_by_the_next_session(path):
 def test_lock_files_that_are_locked_are_left_alone(path):
     """An earlier version makes them before it has a row."""
     with opened(path) as session:
-        tenancy = session._ledger._commits.tenancy
+        locks = session._ledger._transactions.locks
         copies = [tenants(path) / f"other.{kind}" for kind in ("alive", "run")]
         for file, copy in zip(sorted(tenants(path).iterdir()), copies, strict=True):
             copy.hardlink_to(file)  # the same file, and so locked
         opened(path).close()
         assert all(copy.exists() for copy in copies)
-        assert tenancy.name != "other"
+        assert locks.name != "other"
 
 
 def test_sessions_that_open_and_close_at_once_never_remove_each_others_files(path):
@@ -145,7 +145,7 @@ def check_totals(path, capacity, published):
         assert total.spent[0] <= capacity
         assert len(hits(session)) == published
         assert session.meter.hits == published + sum(entry.count for entry in spent(session))
-        assert total == session._ledger._store.state().sums
+        assert total == session._ledger._database.state().sums
     verify(path)
 
 
@@ -156,18 +156,13 @@ def test_threads_whose_lock_files_vanish_spend_no_more_than_there_is(path, how):
     def ask(_):
         published = 0
         while True:
-            session = opened(path, 45)
-            try:
-                while True:
-                    published += session.test(yes).hit
-                    session.test(no)
-            except tc.LedgerError:
-                continue
-            except tc.BudgetSpent:
-                return published
-            finally:
-                with suppress(tc.LedgerError):
-                    session.close()
+            with suppress(tc.LedgerError), opened(path, 45) as session:  # files may vanish while it is opened, too
+                try:
+                    while True:
+                        published += session.test(yes).hit
+                        session.test(no)
+                except tc.BudgetSpent:
+                    return published
 
     def remove():
         while not stop.wait(0.01):
@@ -238,21 +233,21 @@ def test_a_lock_that_was_replaced_while_waiting_is_waited_for_again(path):
     inside, waited = [], threading.Event()
 
     def wait():
-        with alone(path):
+        with exclusive_lock(path):
             inside.append("third")
             waited.set()
 
-    first = alone(path)
+    first = exclusive_lock(path)
     third = threading.Thread(target=wait)
     third.start()
     assert not waited.wait(0.2)
     (tenants(path) / "alone").unlink()
     second = []
-    other = threading.Thread(target=lambda: second.append(alone(path)))
+    other = threading.Thread(target=lambda: second.append(exclusive_lock(path)))
     other.start()
     other.join()
-    assert is_alone(path, second[0])
-    assert not is_alone(path, first)
+    assert holds_exclusive_lock(path, second[0])
+    assert not holds_exclusive_lock(path, first)
     first.close()
     assert not waited.wait(0.3)
     second[0].close()

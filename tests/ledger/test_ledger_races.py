@@ -247,16 +247,16 @@ def test_a_reader_never_sees_a_hit_that_is_not_durable(tmp_path):
     path = tmp_path / "ledger.db"
     with opened(path) as session, ThreadPoolExecutor() as pool:
         session.test(no)
-        save, reading = session._ledger._store.save, []
+        save, reading = session._ledger._database.save, []
 
         def saves(state):
             save(state)
-            session._ledger._store.save = save
+            session._ledger._database.save = save
             reading.append(pool.submit(lambda: hits(session)))
             with pytest.raises(TimeoutError):
                 reading[0].result(0.2)
 
-        session._ledger._store.save = saves
+        session._ledger._database.save = saves
         session.test(yes)
         assert len(reading[0].result(5)) == 1
 
@@ -321,12 +321,12 @@ def test_a_process_that_lost_one_lock_of_two_is_not_idle(tmp_path):
     with opened(path, 1) as first, opened(path, 1) as second, ThreadPoolExecutor() as pool:
         dying = pool.submit(first.test, slow)
         assert computing.wait(20)
-        tenancy = first._ledger._commits.tenancy
-        fcntl.flock(tenancy._run, fcntl.LOCK_UN)
+        locks = first._ledger._transactions.locks
+        fcntl.flock(locks._run, fcntl.LOCK_UN)
         waiting = pool.submit(ask)
         with pytest.raises(TimeoutError):
             waiting.result(0.2)
-        tenancy.close_files()
+        locks.close()
         assert waiting.result(20) == 1
         done.set()
         assert not dying.result(20).hit

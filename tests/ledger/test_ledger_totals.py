@@ -11,9 +11,9 @@ from tests.ledger.asking import no, opened, yes
 import targetcharge as tc
 from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import inspect, verify
-from targetcharge.ledger.sqlite import witness as module
-from targetcharge.ledger.sqlite.state import State
-from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
+from targetcharge.ledger.state import LedgerState
 
 CHANGED = "was damaged or changed"
 
@@ -29,7 +29,7 @@ def path(tmp_path):
 
 
 def witnesses(path):
-    return module.Witness.beside(path), module.Witness.at_home(inspect(path).state.ledger)
+    return WitnessFile.beside(path), WitnessFile.at_home(inspect(path).state.ledger)
 
 
 def change(path, statement, *values):
@@ -114,7 +114,7 @@ def test_one_witness_is_enough(path, which):
 
 
 def _digest(path):
-    with closing(Store(path, read_only=True)) as store:
+    with closing(Database(path, read_only=True)) as store:
         return store.state().digest()
 
 
@@ -143,10 +143,10 @@ def let_lag(path):
     """Let both witnesses remember the first entry only, a miss."""
     for witness in witnesses(path):
         known = witness.read()
-        with closing(Store(path, read_only=True)) as store:
+        with closing(Database(path, read_only=True)) as store:
             state, first = store.state(), store.hash_at(1).hex()
         zero = state.digest(Sums.zero(1))
-        witness.path.write_bytes(module.Testimony(known.ledger, known.inode, 1, first, zero).content())
+        witness.path.write_bytes(WitnessRecord(known.ledger, known.inode, 1, first, zero).content())
 
 
 def test_totals_changed_while_the_witness_lags_are_refused(path):
@@ -168,8 +168,8 @@ def test_a_witness_of_an_earlier_version_has_everything_looked_at_once(path, mon
     for witness in both:
         without_totals(witness)
     looked = []
-    rows = Store.rows
-    monkeypatch.setattr(Store, "rows", lambda store, after=0: looked.append(after) or rows(store, after))
+    rows = Database.rows
+    monkeypatch.setattr(Database, "rows", lambda store, after=0: looked.append(after) or rows(store, after))
     opened(path, 1).close()
     assert looked == [0]
     assert all(witness.read().totals for witness in both)
@@ -193,14 +193,14 @@ def test_opening_takes_no_longer_with_many_entries(tmp_path, monkeypatch):
             session.test(no)
         session.test(yes)
     read = []
-    rows = Store.rows
+    rows = Database.rows
 
     def counted(store, after=0):
         for row in rows(store, after):
             read.append(row)
             yield row
 
-    monkeypatch.setattr(Store, "rows", counted)
+    monkeypatch.setattr(Database, "rows", counted)
     opened(path, 229).close()
     inspect(path)
     assert read == []
@@ -225,12 +225,12 @@ def test_a_state_folder_that_was_lost_is_made_again(path, monkeypatch, tmp_path)
 
 
 def test_the_digest_differs_with_the_header_and_each_total(path):
-    with closing(Store(path, read_only=True)) as store:
+    with closing(Database(path, read_only=True)) as store:
         state = store.state()
     others = [
         state.digest(Sums((2,), (1,), 0)),
         state.digest(Sums((1,), (2,), 0)),
         state.digest(Sums((1,), (1,), 1)),
-        State(state.header + " ", state.number, state.head, state.next_seq, state.sums).digest(),
+        LedgerState(state.header + " ", state.number, state.head, state.next_seq, state.sums).digest(),
     ]
     assert len({state.digest(), *others}) == 5

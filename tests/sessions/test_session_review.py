@@ -7,7 +7,7 @@ import time
 import pytest
 
 import targetcharge as tc
-from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.database import Database
 
 BUDGET = tc.Budget(10.0, 1e-6)
 
@@ -75,10 +75,10 @@ def test_mixing_up_parameters_does_not_print_the_data(call):
 
 def test_commits_are_synced_and_logged_ahead(tmp_path):
     with tc.Session([], BUDGET, 0.1, ledger=tmp_path / "l.db") as session:
-        store = session._ledger._store
+        store = session._ledger._database
         full = 2
         assert (store._pragma("synchronous"), store._pragma("journal_mode")) == (full, "wal")
-    assert isinstance(store, Store)
+    assert isinstance(store, Database)
     with sqlite3.connect(tmp_path / "l.db") as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     database.close()
@@ -87,7 +87,7 @@ def test_commits_are_synced_and_logged_ahead(tmp_path):
 def test_a_selection_leaves_no_more_than_one_hit_held_back(tmp_path):
     with tc.Session([], BUDGET, 0.1, ledger=tmp_path / "l.db") as session:
         session.select(scores(3, 2, 1), k=3)
-        assert session._ledger._commits.standing.held.count == 1
+        assert session._ledger._transactions.session.held.count == 1
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, False, None, ""])

@@ -107,7 +107,7 @@ def _fails(t):
     ledger = t._session._ledger
 
     def fails(_settlement):
-        with ledger._commits.fatal():
+        with ledger._transactions.fatal():
             raise OSError
 
     return fails

@@ -16,7 +16,7 @@ from targetcharge.errors import LedgerError
 from targetcharge.ledger import Answer, Sheet
 from targetcharge.ledger.entries import Restored, Run, Spent, answers_in, entry_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
-from targetcharge.ledger.sqlite.store import Store
+from targetcharge.ledger.sqlite.database import Database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,8 +149,8 @@ def gather(path: Path) -> Findings:
     findings = Findings(path.name, found, verdict)
     number = 0
     try:
-        with closing(Store(path, read_only=True)) as store:
-            for number, _, body, _ in store.rows():
+        with closing(Database(path, read_only=True)) as database:
+            for number, _, body, _ in database.rows():
                 if number > found.state.number:
                     break  # written since
                 findings.add(entry_of(body))

@@ -19,17 +19,15 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import canonical
-from targetcharge.ledger.sqlite.files import in_locked_folder, put_in_place, unfinished
-from targetcharge.ledger.sqlite.place import translated
-from targetcharge.ledger.sqlite.store import Store, inode
-from targetcharge.ledger.sqlite.witness import Testimony, Witness
-from targetcharge.ledger.terms import Terms
+from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.sqlite.files import in_locked_folder, inode, put_in_place, translated, unfinished
+from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
+from targetcharge.ledger.state import LedgerState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from targetcharge.ledger.sqlite.state import State
+    from targetcharge.ledger.terms import Terms
 
 _LOGS: Final = ("-wal", "-shm", "-journal")
 """What SQLite may leave beside a file."""
@@ -44,17 +42,17 @@ def terms_at(path: Path) -> Terms | None:
     path = path.resolve()
 
     def read() -> Terms | None:
-        store = _ledger_at(path)
-        if store is None:
+        database = _ledger_at(path)
+        if database is None:
             return None
-        with closing(store):
-            return Terms.of(store.state().fields)
+        with closing(database):
+            return database.state().terms
 
     with translated(path):
         return in_locked_folder(path.parent, read)
 
 
-def connect(path: Path, terms: Terms) -> Store:
+def connect(path: Path, terms: Terms) -> Database:
     """Connect to the ledger at a path, which is made for these terms if there is none.
 
     Raises:
@@ -62,18 +60,18 @@ def connect(path: Path, terms: Terms) -> Store:
             that is gone.
     """
 
-    def connected() -> Store:
-        store = _ledger_at(path)
-        if store is None:
+    def connected() -> Database:
+        database = _ledger_at(path)
+        if database is None:
             _make(path, terms)
-            store = Store(path)
-        return store
+            database = Database(path)
+        return database
 
     with translated(path):
         return in_locked_folder(path.parent, connected)
 
 
-def _ledger_at(path: Path) -> Store | None:
+def _ledger_at(path: Path) -> Database | None:
     """Connect to a ledger; return None if there is no file, or one that holds nothing.
 
     In a locked folder only: SQLite removes a log by its name, and so a connection to an empty file must not be
@@ -84,14 +82,14 @@ def _ledger_at(path: Path) -> Store | None:
             return None
     except FileNotFoundError:
         return None
-    store = Store(path)
+    database = Database(path)
     try:
-        if not store.empty():
-            return store
+        if not database.is_empty():
+            return database
     except BaseException:
-        store.close()
+        database.close()
         raise
-    store.close()
+    database.close()
     return None
 
 
@@ -100,9 +98,9 @@ def _make(path: Path, terms: Terms) -> None:
     draft = unfinished(path)
     _remove(draft)
     try:
-        state = _write(draft, canonical({**terms.plain(), "ledger": uuid.uuid4().hex}), len(terms.capacities))
+        state = _write(draft, LedgerState.new(terms, uuid.uuid4().hex))
         _remove_logs(path)  # of an empty file: SQLite would take them for the new one's
-        Witness.beside(path).replace(Testimony.of(state, inode(draft)))
+        WitnessFile.beside(path).replace(WitnessRecord.of(state, inode(draft)))
         put_in_place(draft, path)
     finally:
         with suppress(OSError):
@@ -111,7 +109,7 @@ def _make(path: Path, terms: Terms) -> None:
 
 def _refuse_to_start_anew(path: Path) -> None:
     """Refuse to make a new ledger where the witness remembers one that published something."""
-    witness = Witness.beside(path)
+    witness = WitnessFile.beside(path)
     if witness.is_empty():
         return
     known, name = witness.read(), witness.path.name
@@ -124,20 +122,20 @@ def _refuse_to_start_anew(path: Path) -> None:
         raise LedgerError(sentence)
 
 
-def _write(draft: Path, header: str, meters: int) -> State:
+def _write(draft: Path, state: LedgerState) -> LedgerState:
     """Write a whole ledger that only its owner can read: it will hold pending outcomes."""
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(Store(draft)) as store:
-        with store.transaction():
-            store.create(header, meters)
-        store.checkpoint()
-        state = store.state()
+    with closing(Database(draft)) as database:
+        with database.transaction():
+            database.create(state)
+        database.checkpoint()
+        written = database.state()
     handle = os.open(draft, os.O_RDWR)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
-    return state
+    return written
 
 
 def _remove(path: Path) -> None:

@@ -2,6 +2,14 @@
 
 The kernel's locks belong to an open file and end with it, also after kill -9. What is written as a whole has
 another name until it is complete: a fixed one, so that the next writer overwrites what a killed one left.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as name:
+...     path = Path(name, "witness")
+...     in_locked_folder(path.parent, lambda: write_whole(path, b"7"))
+...     in_locked_file(path, lambda handle: os.read(handle, 10), shared=True)
+b'7'
 """
 
 from __future__ import annotations
@@ -9,12 +17,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sqlite3
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, TypeVar, final
+
+from targetcharge.errors import LedgerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 Result = TypeVar("Result")
@@ -38,7 +50,7 @@ def in_locked_file(path: Path, work: Callable[[int], Result], *, shared: bool = 
         handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-            if named(path, handle):
+            if is_named(path, handle):
                 return work(handle)
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
@@ -73,7 +85,7 @@ def _lock_within(handle: int, folder: Path, last: float) -> None:
             return
 
 
-def named(path: Path, handle: int) -> bool:
+def is_named(path: Path, handle: int) -> bool:
     """Return whether a path still names this open file: one that was replaced is not the one that others lock."""
     try:
         there = os.stat(path)  # noqa: PTH116 - in every call that is alone, and twice as fast
@@ -114,3 +126,53 @@ def put_in_place(draft: Path, path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@final
+class LedgerFile:
+    """A ledger's file, by name and by inode. SQLite goes on writing to a file that was removed; we do not.
+
+    Attributes:
+        path: its name.
+        inode: which file had this name at opening.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Remember which file there is at a path."""
+        self.path = path
+        self.inode = inode(path)
+        self._log = path.with_name(path.name + "-wal")
+        self._log_inode = 0
+
+    def remember_log(self) -> None:
+        """Remember which file is the log, once there is one."""
+        self._log_inode = inode(self._log)
+
+    def check(self) -> None:
+        """Refuse to go on if the file or its log was moved or replaced."""
+        if inode(self.path) != self.inode or (self._log_inode and inode(self._log) != self._log_inode):
+            msg = f"the ledger {self.path} was moved or replaced while it was open: no answer is given"
+            raise LedgerError(msg)
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Turn the database's and the file system's errors into ours."""
+        return translated(self.path)
+
+
+def inode(path: Path) -> int:
+    """Return which file a path names."""
+    return os.stat(path).st_ino  # noqa: PTH116 - on the hot path, and twice as fast
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn the database's and the file system's errors into ours."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from None
+
+
+def unusable(path: Path, error: Exception) -> LedgerError:
+    """Return the error of a file that cannot be used."""
+    return LedgerError(f"the ledger {path} cannot be read or written ({error}): no answer is given")

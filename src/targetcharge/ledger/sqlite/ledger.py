@@ -11,25 +11,22 @@ import sqlite3
 import threading
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from itertools import chain
 from operator import ge
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed, TargetChargeError
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums
+from targetcharge.ledger.chain import verify_chain
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, answers_in, count_of, entry_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
-from targetcharge.ledger.sqlite.alone import alone
-from targetcharge.ledger.sqlite.commits import Commits, Draft
 from targetcharge.ledger.sqlite.creation import connect
-from targetcharge.ledger.sqlite.history import History
-from targetcharge.ledger.sqlite.others import Others
-from targetcharge.ledger.sqlite.place import Place
-from targetcharge.ledger.sqlite.restored import check_named, distrust
-from targetcharge.ledger.sqlite.state import Held, State
-from targetcharge.ledger.sqlite.tenancy import Tenancy, sweep
-from targetcharge.ledger.sqlite.totals import check_totals, verify_entries
-from targetcharge.ledger.sqlite.witness import Recalled
-from targetcharge.ledger.terms import Terms
+from targetcharge.ledger.sqlite.files import LedgerFile, unusable
+from targetcharge.ledger.sqlite.locks import OwnLocks, exclusive_lock, remove_left_over
+from targetcharge.ledger.sqlite.transactions import Draft, Transactions
+from targetcharge.ledger.sqlite.verify import check_totals
+from targetcharge.ledger.sqlite.witness import Witnesses, WitnessRecords, check_restored, distrust
+from targetcharge.ledger.state import LedgerState, Reservation
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
@@ -40,8 +37,10 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.answer import Answer
+    from targetcharge.ledger.chain import Row
     from targetcharge.ledger.entries import Pending
     from targetcharge.ledger.ledger import Tail
+    from targetcharge.ledger.terms import Terms
 
 
 @final
@@ -61,80 +60,80 @@ class SqliteLedger(Ledger):
         """
         self._lock = threading.RLock()
         self._meters = meters
-        self._nothing = Held((0,) * len(meters), 0)
+        self._nothing = Reservation((0,) * len(meters), 0)
         self._distrust = ""
         self._closed = False
         path = path.resolve()  # as SQLite does: its log lies beside the file itself
-        self._store = connect(path, terms)
-        self._place = Place(path)
-        self._commits = Commits(self._store, self._place, self._nothing)
-        self._history = History(self._commits, self._lock)
-        self._others = Others(self._store, self._commits, path)
+        self._database = connect(path, terms)
+        self._file = LedgerFile(path)
+        self._witnesses = Witnesses(self._file)
+        self._transactions = Transactions(self._database, self._file, self._witnesses, self._nothing)
         try:
-            with self._place.translated():
+            with self._file.translated():
                 self._open(terms, restored)
         except BaseException:
             self.close()
             raise
 
     def _open(self, terms: Terms, restored: tuple[int, str] | None) -> None:
-        Terms.of(self._store.state().fields).check(terms, self._place.path)
+        self._database.state().terms.check(terms, self._file.path)
         self._distrust = self._trust(restored)
         if not self._distrust:
-            self._place.testify(self._store.state(), opening=True)
-            self._move_in()
-            self._place.settle_in()
+            self._witnesses.tell(self._database.state(), opening=True)
+            self._add_session()
+            self._file.remember_log()
             with self.alone() if self._meters[0].individual else nullcontext():
-                self._bury()
+                self._spend_for_dead()
         self._refresh()
 
     def _trust(self, restored: tuple[int, str] | None) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        path = self._place.path
-        recalled = Recalled.of(path, self._store.state().ledger)
-        with self._store.reading():
+        path, database = self._file.path, self._database
+        records = WitnessRecords.read(path, database.state().ledger)
+        with database.reading():
             if restored is not None:
-                check_named(path, self._store, recalled, restored)
-            why = distrust(self._store, recalled, self._place.inode)
+                check_restored(path, database, records, restored)
+            why = distrust(database, records, self._file.inode)
             if not why:
-                check_totals(path, self._store, recalled)
+                check_totals(path, database, records)
             elif restored is not None:
-                verify_entries(path, self._store)
+                verify_chain(path, database.rows(), database.state())
         if why and restored is not None:
-            self._commits.commit(lambda draft: draft.append([Restored(draft.state.number)]), testify=False)
-            self._place.testify(self._store.state(), anew=True)
+            self._transactions.commit(lambda draft: draft.append([Restored(draft.state.number)]), tell=False)
+            self._witnesses.tell(database.state(), anew=True)
             return ""
         return why
 
-    def _move_in(self) -> None:
-        """Make lock files and a row for this session, and remove what others have left; all of it or nothing."""
+    def _add_session(self) -> None:
+        """Make lock files and a row for this session, and remove files left over; all of it or nothing."""
+        transactions = self._transactions
         try:
-            self._commits.commit(self._arrive)
+            transactions.commit(self._make_locks)
         except BaseException:
             with suppress(sqlite3.Error, OSError):
-                self._commits.settle_doubt()
-                tenancy = self._commits.tenancy
-                if tenancy is not None and self._store.held_by(tenancy.name) is None:
-                    self._commits.tenancy = None
-                    tenancy.leave()
+                transactions.resolve()
+                locks = transactions.locks
+                if locks is not None and self._database.reservation(locks.name) is None:
+                    transactions.locks = None
+                    locks.remove()
             raise
 
-    def _arrive(self, draft: Draft) -> None:
-        self._commits.tenancy = Tenancy(self._place.path)
-        draft.hold(self._commits.tenant, self._nothing)
-        sweep(self._place.path, self._store.tenants())
+    def _make_locks(self, draft: Draft) -> None:
+        self._transactions.locks = OwnLocks(self._file.path)
+        draft.hold(self._transactions.name, self._nothing)
+        remove_left_over(self._file.path, self._database.reservations())
 
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
-        with self._lock, self._place.translated():
+        with self._lock, self._file.translated():
             if not self._closed:
-                self._commits.settle_doubt()
+                self._transactions.resolve()
                 self._refresh()
         return self._meters
 
-    def _refresh(self, state: State | None = None) -> None:
-        sums = (state or self._store.state()).sums
+    def _refresh(self, state: LedgerState | None = None) -> None:
+        sums = (state or self._database.state()).sums
         if self._distrust:
             sums = Sums(tuple(meter.tariff.capacity for meter in self._meters), sums.hits, sums.delta)
         load(self._meters, sums)
@@ -143,46 +142,42 @@ class SqliteLedger(Ledger):
         """Hold back what the call could charge: in the file before this returns."""
         with self._lock:
             try:
-                tenancy = self._open_tenancy()
-                self._commits.settle_doubt()
-                if self._commits.standing.reserved is not None:
+                locks = self._usable_locks()
+                self._transactions.resolve()
+                if self._transactions.session.reserved is not None:
                     self.forfeit("interrupted")
-                self._hold_back(tenancy, most)
+                self._hold_back(locks, most)
             except (sqlite3.Error, OSError) as error:
-                raise self._place.failed(error) from None
-            self._commits.standing.reserved = most
+                raise unusable(self._file.path, error) from None
+            self._transactions.session.reserved = most
 
-    def _hold_back(self, tenancy: Tenancy, most: Most) -> None:
-        try:
-            while not self._holds(tenancy, most):
-                tenancy.stop()
-                self._bury()
-                self._others.take_back(self._nothing)
-        except BaseException:
-            tenancy.stop()
-            raise
-
-    def _open_tenancy(self) -> Tenancy:
+    def _usable_locks(self) -> OwnLocks:
         if self._distrust:
             raise BudgetSpent(self._distrust, asked=1.0, left=0.0)
-        tenancy = self._commits.tenancy
-        if self._commits.broken or tenancy is None:
-            msg = f"the ledger {self._place.path} is closed after an error: open a new session on it"
+        locks = self._transactions.locks
+        if self._transactions.broken or locks is None:
+            msg = f"the ledger {self._file.path} is closed after an error: open a new session on it"
             raise LedgerError(msg)
-        self._place.check()
-        return tenancy
+        self._file.check()
+        return locks
 
-    def _holds(self, tenancy: Tenancy, most: Most) -> bool:
-        """Return whether the call is covered; False if that depends on what other tenants hold."""
-        standing = self._commits.standing
-        if not tenancy.start():
-            standing.held = self._nothing
-            tenancy.accept()  # after forgetting: an interrupt in between must not bring back what was taken
-        if (
-            all(map(ge, standing.held.units, most.units))
-            and not most.delta
-            and standing.block.left >= most.answers
-        ):
+    def _hold_back(self, locks: OwnLocks, most: Most) -> None:
+        try:
+            while not self._holds(locks, most):
+                locks.end_call()
+                self._spend_for_dead()
+                self._transactions.take_from_others()
+        except BaseException:
+            locks.end_call()
+            raise
+
+    def _holds(self, locks: OwnLocks, most: Most) -> bool:
+        """Return whether the call is covered; False if that depends on what other sessions hold."""
+        session = self._transactions.session
+        if not locks.start_call():
+            session.held = self._nothing
+            locks.accept_loss()  # after forgetting: an interrupt in between must not bring back what was taken
+        if all(map(ge, session.held.grains, most.units)) and not most.delta and session.block.left >= most.answers:
             return True
         others = False
 
@@ -190,26 +185,26 @@ class SqliteLedger(Ledger):
             nonlocal others
             self._refresh(draft.state)
             check(self._meters, most)  # first: what no miss of the others could make room for is refused at once
-            held = self._others.held(self._nothing)
+            held = self._transactions.held_by_others()
             others = any(held)
             check(self._meters, most, held)
             draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
-            draft.hold(self._commits.tenant, Held(most.units, most.count), seqs=most.answers)
+            draft.hold(self._transactions.name, Reservation(most.units, most.count), seqs=most.answers)
 
         try:
-            self._commits.commit(top_up)
+            self._transactions.commit(top_up)
         except BudgetSpent:
             if not others:
                 raise
             return False
         return True
 
-    def _bury(self) -> None:
-        self._others.bury(spare_idle=self._meters[0].individual)
+    def _spend_for_dead(self) -> None:
+        self._transactions.spend_for_dead(spare_idle=self._meters[0].individual)
 
     def number(self, count: int = 1) -> int:
         """Return the next seq of this session's block."""
-        return self._commits.standing.block.next(count)
+        return self._transactions.session.block.next(count)
 
     def settle(self, settlement: Settlement) -> None:
         """Make hits, sheets and pending outcomes durable; keep misses for later."""
@@ -225,118 +220,147 @@ class SqliteLedger(Ledger):
             self._end_call()
 
     def _keep(self, misses: Sequence[Entry]) -> None:
-        if self._commits.alone is not None:
-            with self._commits.fatal():
-                self._commits.check_alone()
-        self._commits.standing.misses += misses
-
-    def _end_call(self) -> None:
-        self._commits.standing.reserved = None
-        self.rest()
-
-    def rest(self) -> None:
-        """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
-        commits = self._commits
-        if commits.intent is not None:
-            with self._lock, suppress(sqlite3.Error, OSError, TargetChargeError):
-                commits.settle_doubt()
-        if commits.tenancy is not None and commits.standing.reserved is None and commits.intent is None:
-            commits.tenancy.stop()
+        if self._transactions.exclusive is not None:
+            with self._transactions.fatal():
+                self._transactions.check_exclusive()
+        self._transactions.session.misses += misses
 
     def _settle_now(self, settlement: Settlement) -> None:
-        most = self._commits.standing.reserved
+        most = self._transactions.session.reserved
 
         def record(draft: Draft) -> None:
-            if settlement.closes is not None and not self._store.remove_pending(settlement.closes):
+            if settlement.closes is not None and not self._database.remove_pending(settlement.closes):
                 raise already_published(settlement.closes)
             if settlement.pending is not None:
-                self._store.add_pending(settlement.pending)
+                self._database.add_pending(settlement.pending)
             draft.append(settlement.entries)
             self._refresh(draft.state)
-            draft.hold(self._commits.tenant, self._next(most))
+            draft.hold(self._transactions.name, self._next(most))
 
-        with self._commits.fatal():
-            self._commits.commit(record, ends_call=True)
+        with self._transactions.fatal():
+            self._transactions.commit(record, ends_call=True)
 
-    def _next(self, most: Most | None) -> Held:
+    def _next(self, most: Most | None) -> Reservation:
         """Return what to hold back for a following call: one hit, if there is room for it."""
         if most is not None:
             one = replace(most, count=1, delta=0.0, answers=0)
             with suppress(BudgetSpent):
-                check(self._meters, one, self._others.held(self._nothing))
-                return Held(one.units, 1)
+                check(self._meters, one, self._transactions.held_by_others())
+                return Reservation(one.units, 1)
         return self._nothing
 
     def forfeit(self, algorithm: str) -> None:
         """Spend what is held back for the call that broke."""
         with self._lock:
-            if self._commits.broken:
+            if self._transactions.broken:
                 return
-            with self._commits.fatal():
-                self._commits.settle_doubt()
-                most = self._commits.standing.reserved
+            with self._transactions.fatal():
+                self._transactions.resolve()
+                most = self._transactions.session.reserved
                 if most is None:
                     return
                 spent = Spent("failed", most.units, most.count, algorithm)
-                self._commits.commit(lambda draft: self._give_up(draft, spent), ends_call=True)
+                self._transactions.commit(lambda draft: self._spend(draft, spent), ends_call=True)
             self._end_call()
 
-    def _give_up(self, draft: Draft, spent: Spent) -> None:
+    def _spend(self, draft: Draft, spent: Spent) -> None:
         draft.append([spent])
-        draft.hold(self._commits.tenant, self._nothing)
+        draft.hold(self._transactions.name, self._nothing)
+
+    def _end_call(self) -> None:
+        self._transactions.session.reserved = None
+        self.rest()
+
+    def rest(self) -> None:
+        """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
+        transactions = self._transactions
+        if transactions.intent is not None:
+            with self._lock, suppress(sqlite3.Error, OSError, TargetChargeError):
+                transactions.resolve()
+        locks = transactions.locks
+        if locks is not None and transactions.session.reserved is None and transactions.intent is None:
+            locks.end_call()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
+        file: FileIO | None = None
+        try:
+            file = exclusive_lock(self._file.path)
+            with self._lock, self._file.translated():
+                self._transactions.exclusive = file
+                if self._transactions.locks is not None and not self._transactions.broken:
+                    self.forfeit("interrupted")
+                    self._spend_for_dead()
+            return file  # noqa: TRY300 - an interrupt here must close it too
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
 
     def pending(self) -> list[int]:
         """Return which releases wait for a revision."""
-        return self._history.pending()
+        with self._lock, self._transactions.resolved() as database:
+            return database.pending()
 
     def kept(self, release: int) -> Pending | None:
         """Return what waits for a revision."""
-        return self._history.kept(release)
+        with self._lock, self._transactions.resolved() as database:
+            return database.kept(release)
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
         with self._lock:
             self._check_open()
-            return self._history.answers(last)
+            with self._transactions.resolved() as database:
+                misses = self._transactions.session.misses
+                unwritten = [answer for entry in misses for answer in answers_in(entry)]
+                if last is not None:
+                    written = database.last_answers(max(0, last - len(unwritten)))
+                    return iter((written + unwritten)[-last:] if last else [])
+                number = database.state().number  # what comes later may hold what waits now
+        return chain(chain.from_iterable(map(answers_in, self._entries_until(number))), unwritten)
+
+    def count(self) -> int:
+        """Return how many answers are written, or wait to be."""
+        with self._lock:
+            self._check_open()
+            with self._transactions.resolved() as database:
+                unwritten = sum(map(count_of, self._transactions.session.misses))
+                number = database.state().number
+            return unwritten + sum(map(count_of, self._entries_until(number)))
 
     def _check_open(self) -> None:
         if self._closed:
             msg = "this session is closed: open another one on the same ledger to read its transcript"
             raise NotAllowed(msg)
 
-    def count(self) -> int:
-        """Return how many answers there are."""
-        with self._lock:
-            self._check_open()
-            return self._history.count()
-
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
-        return self._history.entries()
+        with self._lock, self._transactions.resolved() as database:
+            number = database.state().number
+        return self._entries_until(number)
+
+    def _entries_until(self, last: int) -> Iterator[Entry]:
+        """Yield the entries up to a number, one by one, leaving the ledger free in between."""
+        rows: Iterator[Row] | None = None
+        while True:
+            with self._lock, self._transactions.resolved() as database:
+                rows = rows or database.rows()
+                row = next(rows, None)
+            if row is None or row[0] > last:
+                return
+            yield entry_of(row[2])
 
     def since(self, number: int) -> Tail:
-        """Return what was written after an entry; what waits to be are misses."""
-        return self._history.since(number)
+        """Return the entries written after a number, and where they end; what waits to be are misses."""
+        with self._lock, self._transactions.resolved() as database:
+            rows = list(database.rows(number))
+        return (rows[-1][0] if rows else number), [entry_of(row[2]) for row in rows]
 
     def hash_at(self, number: int) -> bytes | None:
-        """Return the hash of an entry."""
-        return self._history.hash_at(number)
-
-    def alone(self) -> AbstractContextManager[object]:
-        """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
-        file: FileIO | None = None
-        try:
-            file = alone(self._place.path)
-            with self._lock, self._place.translated():
-                self._commits.alone = file
-                if self._commits.tenancy is not None and not self._commits.broken:
-                    self.forfeit("interrupted")
-                    self._bury()
-            return file  # noqa: TRY300 - an interrupt here must close it too
-        except BaseException:
-            if file is not None:
-                file.close()
-            raise
+        """Return the hash of an entry, if there is one."""
+        with self._lock, self._transactions.resolved() as database:
+            return database.hash_at(number)
 
     def close(self, patience: float | None = None) -> None:
         """Write waiting misses, let go of what is held back, and close the file."""
@@ -345,23 +369,23 @@ class SqliteLedger(Ledger):
                 return
             try:
                 if patience is not None:
-                    self._store.hurry(patience)
-                if not self._commits.broken:
-                    self._move_out()
+                    self._database.hurry(patience)
+                if not self._transactions.broken:
+                    self._remove_session()
             finally:
-                if self._commits.tenancy is not None:
-                    self._commits.tenancy.close_files()
-                self._commits.tenancy = None
-                self._store.close()
+                if self._transactions.locks is not None:
+                    self._transactions.locks.close()
+                self._transactions.locks = None
+                self._database.close()
                 self._closed = True
 
-    def _move_out(self) -> None:
-        commits, tenancy = self._commits, self._commits.tenancy
-        with commits.fatal():
-            commits.settle_doubt()
-            if commits.standing.reserved is not None and self._meters[0].individual:
+    def _remove_session(self) -> None:
+        transactions, locks = self._transactions, self._transactions.locks
+        with transactions.fatal():
+            transactions.resolve()
+            if transactions.session.reserved is not None and self._meters[0].individual:
                 return  # it charges, and nobody is alone: who opens the ledger next does it
             self.forfeit("interrupted")
-            if tenancy is not None:
-                commits.commit(lambda draft: draft.leave(tenancy.name))
-                tenancy.leave()
+            if locks is not None:
+                transactions.commit(lambda draft: draft.remove_session(locks.name))
+                locks.remove()

@@ -1,25 +1,33 @@
-"""Verification from outside: what a ledger file says of itself, and whether it is what was written."""
+"""Verification: what a ledger file says of itself, and whether it is what was written.
+
+In full, every hash is computed again and the totals are added up again from the entries: that needs nothing but
+the file. When a ledger is opened it takes no longer for many entries: its witnesses keep a digest of the header
+and the totals as they saw them, and only the entries since (after a crash) are looked at.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from operator import sub
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.sqlite.restored import distrust
-from targetcharge.ledger.sqlite.state import Held, State
-from targetcharge.ledger.sqlite.store import Store, inode
-from targetcharge.ledger.sqlite.totals import check_totals, verify_entries
-from targetcharge.ledger.sqlite.witness import Recalled
-from targetcharge.ledger.terms import Terms
+from targetcharge.ledger.chain import added, tampered, verify_chain
+from targetcharge.ledger.entries import Sums
+from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.sqlite.files import inode
+from targetcharge.ledger.sqlite.witness import WitnessRecords, distrust
+from targetcharge.ledger.state import LedgerState, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from targetcharge.ledger.entries import Entry
+    from targetcharge.ledger.sqlite.witness import WitnessRecord
+    from targetcharge.ledger.terms import Terms
 
 
 @final
@@ -37,8 +45,8 @@ class Inspection:
     """
 
     terms: Terms
-    state: State
-    held: Held
+    state: LedgerState
+    held: Reservation
     pending: int
     restored: str
     last: tuple[Entry, ...]
@@ -73,23 +81,18 @@ def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection
     Raises:
         LedgerError: if there is none, it cannot be read, or its totals are not those that its witnesses saw.
     """
-    with _reading(path) as (store, recalled):
-        state = store.state()
-        restored = distrust(store, recalled, inode(path))
+    with _reading(path) as (database, records):
+        state = database.state()
+        restored = distrust(database, records, inode(path))
         if not restored and not unchecked:
-            check_totals(path, store, recalled)
-        held = store.tenants().values()
-        zero = (0,) * len(state.sums.spent)
+            check_totals(path, database, records)
         return Inspection(
-            terms=Terms.of(state.fields),
+            terms=state.terms,
             state=state,
-            held=Held(
-                tuple(map(sum, zip(zero, *(each.units for each in held), strict=True))),
-                sum(each.count for each in held),
-            ),
-            pending=len(store.pending()),
+            held=Reservation.total(database.reservations().values(), len(state.sums.spent)),
+            pending=len(database.pending()),
             restored=restored,
-            last=tuple(store.last_entries(last)),
+            last=tuple(database.last_entries(last)),
         )
 
 
@@ -99,35 +102,64 @@ def verify(path: Path) -> int:
     Raises:
         LedgerError: naming the first entry that is not what was written.
     """
-    with _reading(path) as (store, recalled):
-        count = verify_entries(path, store)
-        restored = distrust(store, recalled, inode(path))
+    with _reading(path) as (database, records):
+        state = database.state()
+        verify_chain(path, database.rows(), state)
+        restored = distrust(database, records, inode(path))
     if restored:
         msg = f"{path}: {restored}"
         raise LedgerError(msg)
-    return count
+    return state.number
+
+
+def check_totals(path: Path, database: Database, records: WitnessRecords) -> None:
+    """Refuse a ledger whose header or totals are not those that its witnesses saw; all of it if they did not look.
+
+    Raises:
+        LedgerError: naming what was changed.
+    """
+    state = database.state()
+    seen = [record for record in records.about(state.ledger) if record.totals]
+    if seen and all(_as_seen(path, database, state, record) for record in seen):
+        return
+    verify_chain(path, database.rows(), state)
+    if seen:
+        what = "its totals are the sum of its entries, and its witness beside it or in the state folder saw others"
+        raise tampered(path, what)
+
+
+def _as_seen(path: Path, database: Database, state: LedgerState, record: WitnessRecord) -> bool:
+    """Return whether a witness saw these totals, but for what the entries since have added."""
+    rows = database.rows(record.number)
+    since = added(path, rows, state, record.number, bytes.fromhex(record.head))
+    before = Sums(
+        tuple(map(sub, state.sums.spent, since.spent)),
+        tuple(map(sub, state.sums.hits, since.hits)),
+        state.sums.delta - since.delta,
+    )
+    return state.digest(before) == record.totals
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[Store, Recalled]]:
+def _reading(path: Path) -> Iterator[tuple[Database, WitnessRecords]]:
     """Read a ledger as it stands now, also while others write. The witnesses first: they must not be ahead."""
     try:
-        with closing(_open(path)) as store:
-            recalled = Recalled.of(path.resolve(), store.state().ledger)
-            with store.reading():
-                yield store, recalled
+        with closing(_open(path)) as database:
+            records = WitnessRecords.read(path.resolve(), database.state().ledger)
+            with database.reading():
+                yield database, records
     except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"the ledger {path} cannot be read: {error}"
         raise LedgerError(msg) from None
 
 
-def _open(path: Path) -> Store:
+def _open(path: Path) -> Database:
     if not path.is_file():
         msg = f"there is no ledger {path}"
         raise LedgerError(msg)
-    store = Store(path, read_only=True)
-    if store.empty():
-        store.close()
+    database = Database(path, read_only=True)
+    if database.is_empty():
+        database.close()
         msg = f"{path} is empty: no session was opened on it"
         raise LedgerError(msg)
-    return store
+    return database

@@ -1,4 +1,4 @@
-"""Witnesses: small files that remember how far a ledger got.
+"""Witnesses: small files that remember how far a ledger got, and so tell a restored copy from a ledger.
 
 A ledger that was restored from a backup has forgotten charges. One witness lies beside the ledger and knows,
 besides the number and hash of the last entry, which file (inode) they were written to. Another lies in the user's
@@ -17,15 +17,19 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from targetcharge.errors import NotAllowed
 from targetcharge.ledger.sqlite.files import in_locked_file, in_locked_folder, write_whole
 
 if TYPE_CHECKING:
-    from targetcharge.ledger.sqlite.state import State
+    from targetcharge.ledger.sqlite.database import Database
+    from targetcharge.ledger.sqlite.files import LedgerFile
+    from targetcharge.ledger.state import LedgerState
 
 _SIZE: Final = 512
 """In bytes: one sector, so that it is written whole."""
@@ -36,8 +40,8 @@ _TYPES: Final = (str, int, int, str, str)
 
 @final
 @dataclass(frozen=True)
-class Testimony:
-    """What a witness remembers.
+class WitnessRecord:
+    """What a witness remembers of a ledger.
 
     Attributes:
         ledger: the ledger's id.
@@ -54,52 +58,52 @@ class Testimony:
     totals: str = ""
 
     @classmethod
-    def of(cls, state: State, inode: int) -> Testimony:
+    def of(cls, state: LedgerState, inode: int) -> WitnessRecord:
         """Return what is to be remembered of a ledger in this file."""
         return cls(state.ledger, inode, state.number, state.head.hex(), state.digest())
 
     @classmethod
-    def parsed(cls, content: bytes) -> Testimony | None:
-        """Return what a file holds; None if it cannot be understood."""
+    def parsed(cls, content: bytes) -> WitnessRecord | None:
+        """Return the record that a file holds; None if it cannot be understood."""
         try:
-            found = cls(**json.loads(content.decode("ascii")))
+            record = cls(**json.loads(content.decode("ascii")))
         except (ValueError, TypeError):
             return None
-        return found if tuple(map(type, vars(found).values())) == _TYPES else None
+        return record if tuple(map(type, vars(record).values())) == _TYPES else None
 
     def content(self) -> bytes:
         """Return what a file is to hold."""
         return json.dumps(vars(self)).encode("ascii").ljust(_SIZE)
 
-    def knows_more(self, other: Testimony) -> bool:
-        """Return whether it is about the same file as another one, and not older."""
+    def knows_more(self, other: WitnessRecord) -> bool:
+        """Return whether this record is about the same file as another one, and not older."""
         same_file = (self.ledger, self.inode) == (other.ledger, other.inode)
         return same_file and (self.number, bool(self.totals)) >= (other.number, bool(other.totals))
 
 
 @final
-class Witness:
-    """The file, opened for each use: it is read at opening and written once for each hit."""
+class WitnessFile:
+    """A witness, opened for each use: it is read at opening and written once for each hit."""
 
     def __init__(self, path: Path) -> None:
         """Name the file."""
         self.path = path
 
     @classmethod
-    def beside(cls, ledger: Path) -> Witness:
-        """Return the one that lies beside a ledger."""
+    def beside(cls, ledger: Path) -> WitnessFile:
+        """Return the witness beside a ledger."""
         return cls(ledger.with_name(ledger.name + "-witness"))
 
     @classmethod
-    def at_home(cls, ledger: str) -> Witness:
-        """Return the one in the user's state folder, for a ledger with this id."""
+    def at_home(cls, ledger: str) -> WitnessFile:
+        """Return the witness in the user's state folder, of the ledger with this id."""
         state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
         return cls(Path(state) / "targetcharge" / f"{ledger}.json")
 
-    def read(self) -> Testimony | None:
-        """Return what it remembers; None if there is no witness or it cannot be understood."""
+    def read(self) -> WitnessRecord | None:
+        """Return the record; None if there is no witness or it cannot be understood."""
         try:
-            return in_locked_file(self.path, lambda _: Testimony.parsed(self.path.read_bytes()), shared=True)
+            return in_locked_file(self.path, lambda _: WitnessRecord.parsed(self.path.read_bytes()), shared=True)
         except OSError:
             return None
 
@@ -111,29 +115,68 @@ class Witness:
             return True
 
     def forget(self) -> None:
-        """Start anew."""
+        """Remove the file."""
         self.path.unlink(missing_ok=True)
 
-    def remember(self, testimony: Testimony) -> None:
-        """Write, unless it knows more already (another process was quicker)."""
+    def remember(self, record: WitnessRecord) -> None:
+        """Write a record, unless the witness knows more already (another process was quicker)."""
         while True:
             try:
-                return in_locked_file(self.path, partial(_update, testimony))
+                return in_locked_file(self.path, partial(_update, record))
             except FileNotFoundError:
-                in_locked_folder(self.path.parent, partial(self._make, testimony))
+                in_locked_folder(self.path.parent, partial(self._make, record))
 
-    def _make(self, testimony: Testimony) -> None:
+    def _make(self, record: WitnessRecord) -> None:
         if not self.path.exists():
-            self.replace(testimony)
+            self.replace(record)
 
-    def replace(self, testimony: Testimony) -> None:
+    def replace(self, record: WitnessRecord) -> None:
         """Write the file as a whole or not at all, whatever there was. In a locked folder only."""
-        write_whole(self.path, testimony.content())
+        write_whole(self.path, record.content())
+
+
+def _update(record: WitnessRecord, handle: int) -> None:
+    known = WitnessRecord.parsed(os.pread(handle, _SIZE, 0))
+    if known is None or not known.knows_more(record):
+        os.pwrite(handle, record.content(), 0)
+    if known is None:
+        os.fsync(handle)
+
+
+@final
+class Witnesses:
+    """The two witnesses of an open ledger, to write to."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        """Name the ledger's file."""
+        self._inode = file.inode
+        self._beside = WitnessFile.beside(file.path)
+        self._home: WitnessFile | None = None
+
+    def tell(self, state: LedgerState, *, opening: bool = False, anew: bool = False) -> None:
+        """Write how far the ledger got.
+
+        Args:
+            state: where it stands.
+            opening: whether to make the state folder, if it is missing.
+            anew: whether what they knew was about another file.
+        """
+        record = WitnessRecord.of(state, self._inode)
+        home = self._home = self._home or WitnessFile.at_home(record.ledger)
+        if anew:
+            self._beside.forget()
+        self._beside.remember(record)
+        with suppress(OSError):  # as good as it gets: not every user has a home that can be written to
+            if opening or anew:
+                home.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if anew:
+                home.forget()
+            home.remember(record)
 
 
 @final
 @dataclass(frozen=True)
-class Recalled:
+class WitnessRecords:
     """What the witnesses of a ledger remember. To be read before the ledger: others may be writing to it.
 
     Attributes:
@@ -141,22 +184,62 @@ class Recalled:
         home: what the one in the state folder remembers.
     """
 
-    beside: Testimony | None
-    home: Testimony | None
+    beside: WitnessRecord | None
+    home: WitnessRecord | None
 
     @classmethod
-    def of(cls, path: Path, ledger: str) -> Recalled:
-        """Ask the witnesses of the ledger with this path and id."""
-        return cls(Witness.beside(path).read(), Witness.at_home(ledger).read())
+    def read(cls, path: Path, ledger: str) -> WitnessRecords:
+        """Read the witnesses of the ledger with this path and id."""
+        return cls(WitnessFile.beside(path).read(), WitnessFile.at_home(ledger).read())
 
-    def about(self, ledger: str) -> tuple[Testimony, ...]:
+    def about(self, ledger: str) -> tuple[WitnessRecord, ...]:
         """Return what is remembered of the ledger with this id."""
-        return tuple(each for each in (self.beside, self.home) if each is not None and each.ledger == ledger)
+        records = (self.beside, self.home)
+        return tuple(record for record in records if record is not None and record.ledger == ledger)
 
 
-def _update(testimony: Testimony, handle: int) -> None:
-    known = Testimony.parsed(os.pread(handle, _SIZE, 0))
-    if known is None or not known.knows_more(testimony):
-        os.pwrite(handle, testimony.content(), 0)
-    if known is None:
-        os.fsync(handle)
+def distrust(database: Database, records: WitnessRecords, inode: int) -> str:
+    """Return why a ledger must count as spent, in a sentence that says what to do; empty if it need not."""
+    state, beside = database.state(), records.beside
+    missing = _missing_entries(database, records)
+    if missing:
+        why = missing
+    elif beside is None:
+        why = "it has no witness file beside it"
+    elif beside.ledger != state.ledger:
+        why = "the witness file beside it belongs to another ledger"
+    elif beside.inode != inode:
+        why = "it is not the file that was written to"
+    else:
+        return ""
+    return (
+        f"this ledger looks like a restored copy: {why}. Charges may be missing, so its budget counts as spent."
+        " If its owner knows the number and hash of the last entry ever published, and this ledger ends there,"
+        " restored=(number, hash) opens it as it is"
+    )
+
+
+def check_restored(path: Path, database: Database, records: WitnessRecords, restored: tuple[int, str]) -> None:
+    """Refuse an owner's word that names another last entry than the ledger's, or that a witness contradicts."""
+    state, (number, head) = database.state(), restored
+    if (number, head.lower()) != (state.number, state.head.hex()):
+        sentence = (
+            f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry {state.number},"
+            " not there: if more was published than it holds, its budget is spent"
+        )
+        raise NotAllowed(sentence)
+    missing = _missing_entries(database, records)
+    if missing:
+        msg = f"the ledger {path} cannot be opened as complete: {missing}. What is missing was charged"
+        raise NotAllowed(msg)
+
+
+def _missing_entries(database: Database, records: WitnessRecords) -> str:
+    """Return what a witness remembers and the ledger does not hold, in words; empty if there is nothing."""
+    state = database.state()
+    for record in records.about(state.ledger):
+        if record.number > state.number:
+            return f"it ends at entry {state.number} and entry {record.number} was published"
+        if (database.hash_at(record.number) or b"").hex() != record.head:
+            return f"its entry {record.number} is not the one that was published"
+    return ""

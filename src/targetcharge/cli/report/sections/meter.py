@@ -57,7 +57,7 @@ def _shared(findings: Findings) -> list[Html]:
 
 def _bar(findings: Findings, which: int) -> Html:
     found, terms = findings.found, findings.found.terms
-    room, spent, held = terms.capacities[which], found.state.sums.spent[which], found.held.units[which]
+    room, spent, held = terms.capacities[which], found.state.sums.spent[which], found.held.grains[which]
     left = 0 if found.restored else max(0, room - spent - held)
     parts = [("used", f"{_amount(terms, which, spent)} used")]
     if held:

@@ -2,7 +2,7 @@
 
 state     one row: header, number and hash of the last entry, next seq, sums
 entries   number, canonical JSON, hash; seq for answers
-tenants   open sessions and what they hold back
+tenants   a row for each open session, with what it holds back
 pending   drawn outcomes that were not published yet: private to the curator
 """
 
@@ -13,19 +13,19 @@ import sqlite3
 import time
 import weakref
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
-from targetcharge.ledger.answer import Answer
-from targetcharge.ledger.entries import Entry, Pending, Run, Sums, canonical, entry_of, last_of, link, text_of
-from targetcharge.ledger.sheet import Sheet
-from targetcharge.ledger.sqlite.state import Held, State, held_of, sums_of, sums_text
+from targetcharge.ledger.chain import Row, chained
+from targetcharge.ledger.entries import Entry, Pending, canonical, entry_of, last_of, link
+from targetcharge.ledger.state import LedgerState, Reservation, sums_of, sums_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from targetcharge.ledger.answer import Answer
 
 _APPLICATION: Final = 0x54435431
 """SQLite's application id of a ledger: "TCT1"."""
@@ -42,15 +42,15 @@ _PAGE: Final = 1000
 _WAIT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.005
 
-_stores: Final[weakref.WeakSet[Store]] = weakref.WeakSet()
+_open: Final[weakref.WeakSet[Database]] = weakref.WeakSet()
 _inherited: Final[set[tuple[int, int]]] = set()
 """Files that were open in the process that this one was forked from."""
 
 
 def _inherit() -> None:
-    for store in list(_stores):
-        _inherited.add(store.file)
-        store.disown()
+    for database in list(_open):
+        _inherited.add(database.file)
+        database.disown()
 
 
 os.register_at_fork(after_in_child=_inherit)
@@ -100,13 +100,17 @@ class _Transaction:
 
 
 @final
-class Store:
-    """A connection."""
+class Database:
+    """A connection to the file of a ledger.
+
+    Attributes:
+        file: its device and inode.
+    """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Connect to a file that exists."""
-        found = path.stat()
-        self.file = found.st_dev, found.st_ino
+        stat = path.stat()
+        self.file = stat.st_dev, stat.st_ino
         if self.file in _inherited:
             # SQLite believes that this process has the locks of its parent, and takes none of its own.
             msg = (
@@ -122,10 +126,10 @@ class Store:
             isolation_level=None,
             check_same_thread=False,
         )
-        _stores.add(self)
+        _open.add(self)
         if not read_only:
             try:
-                self.empty()  # first: another program's database is not changed
+                self.is_empty()  # first: another program's database is not changed
                 self._log_ahead()
                 self._pragma("synchronous = FULL")
                 self._pragma("fullfsync = ON")
@@ -177,7 +181,7 @@ class Store:
         finally:
             self._connection.execute("ROLLBACK")
 
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether the file holds nothing yet. Anything but a ledger is refused."""
         # Tables first: another process may make them, and the id with them, between the two questions.
         if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -187,12 +191,11 @@ class Store:
             raise LedgerError(msg)
         return False
 
-    def create(self, header: str, meters: int) -> None:
+    def create(self, state: LedgerState) -> None:
         """Make the tables of a new ledger."""
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
-        genesis = link(b"", header)
-        row = (1, header, 0, genesis, 1, sums_text(Sums.zero(meters)))
+        row = (1, state.header, state.number, state.head, state.next_seq, sums_text(state.sums))
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         self._pragma(f"application_id = {_APPLICATION}")
 
@@ -204,31 +207,25 @@ class Store:
         """Move what was committed from the write-ahead log into the file itself."""
         self._pragma("wal_checkpoint(TRUNCATE)")
 
-    def state(self) -> State:
+    def state(self) -> LedgerState:
         """Return where the ledger stands."""
         row = self._connection.execute("SELECT header, number, head, next_seq, sums FROM state").fetchone()
         if row is None:
             msg = "the ledger has lost its state: it was damaged or changed"
             raise LedgerError(msg)
         header, number, head, next_seq, sums = row
-        return State(header, number, head, next_seq, sums_of(sums))
+        return LedgerState(header, number, head, next_seq, sums_of(sums))
 
-    def save(self, state: State) -> None:
+    def save(self, state: LedgerState) -> None:
         """Write where the ledger stands."""
         row = (state.number, state.head, state.next_seq, sums_text(state.sums))
         self._connection.execute("UPDATE state SET number = ?, head = ?, next_seq = ?, sums = ?", row)
 
-    def append(self, state: State, entries: Sequence[Entry]) -> State:
+    def append(self, state: LedgerState, entries: Sequence[Entry]) -> LedgerState:
         """Write entries; return the state after them."""
-        rows = []
-        number, head, sums = state.number, state.head, state.sums
-        for entry in entries:
-            text = text_of(entry)
-            number, head, sums = number + 1, link(head, text), sums.plus(entry)
-            seq = entry.seq if isinstance(entry, Answer | Run | Sheet) else None
-            rows.append((number, seq, text, head))
+        rows, after = chained(state, entries)
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
-        return replace(state, number=number, head=head, sums=sums)
+        return after
 
     def hash_at(self, number: int) -> bytes | None:
         """Return the hash of an entry (of the header, for 0); None if there is no such entry."""
@@ -237,7 +234,7 @@ class Store:
         row = self._connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
         return row[0] if row else None
 
-    def rows(self, after: int = 0) -> Iterator[tuple[int, int | None, str, bytes]]:
+    def rows(self, after: int = 0) -> Iterator[Row]:
         """Yield the entries after a number as they are stored, page by page."""
         last = after
         while True:
@@ -262,27 +259,27 @@ class Store:
         rows = self._connection.execute(sql, (count,)).fetchall()
         return [entry_of(body) for (body,) in reversed(rows)]
 
-    def tenants(self, but: str = "") -> dict[str, Held]:
+    def reservations(self, but: str = "") -> dict[str, Reservation]:
         """Return what each open session holds back, but for one."""
         sql = "SELECT name, units, count FROM tenants WHERE name <> ?"
         rows = self._connection.execute(sql, (but,)).fetchall()
-        return {name: held_of(units, count) for name, units, count in rows}
+        return {name: Reservation.parsed(grains, count) for name, grains, count in rows}
 
-    def hold(self, tenant: str, held: Held) -> None:
-        """Write what a tenant holds back."""
-        row = (tenant, canonical(held.units), held.count)
+    def reservation(self, session: str) -> Reservation | None:
+        """Return what a session holds back; None if it has no row."""
+        row = self._connection.execute("SELECT units, count FROM tenants WHERE name = ?", (session,)).fetchone()
+        return Reservation.parsed(*row) if row else None
+
+    def hold(self, session: str, reservation: Reservation) -> None:
+        """Write what a session holds back."""
+        row = (session, canonical(reservation.grains), reservation.count)
         self._connection.execute("INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)", row)
 
-    def held_by(self, tenant: str) -> Held | None:
-        """Return what a tenant holds back; None if there is no such tenant."""
-        row = self._connection.execute("SELECT units, count FROM tenants WHERE name = ?", (tenant,)).fetchone()
-        return held_of(*row) if row else None
-
-    def remove_tenant(self, tenant: str) -> Held | None:
-        """Forget a tenant; return what it held back."""
-        held = self.held_by(tenant)
-        self._connection.execute("DELETE FROM tenants WHERE name = ?", (tenant,))
-        return held
+    def remove_session(self, session: str) -> Reservation | None:
+        """Remove a session's row; return what it held back."""
+        reservation = self.reservation(session)
+        self._connection.execute("DELETE FROM tenants WHERE name = ?", (session,))
+        return reservation
 
     def pending(self) -> list[int]:
         """Return the releases that wait for a revision, oldest first."""
@@ -304,15 +301,10 @@ class Store:
 
     def disown(self) -> None:
         """Refuse all use from now on: SQLite's connections do not survive a fork, nor does closing one there."""
-        self._parents = self._connection
+        self._parents = self._connection  # kept: collecting it would close it
         self._connection = cast("sqlite3.Connection", _Disowned())
 
     def close(self) -> None:
         """Disconnect."""
         self._connection.close()
-        _stores.discard(self)
-
-
-def inode(path: Path) -> int:
-    """Return which file a path names."""
-    return os.stat(path).st_ino  # noqa: PTH116 - on the hot path, and twice as fast
+        _open.discard(self)
