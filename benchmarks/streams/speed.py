@@ -12,13 +12,12 @@ import targetcharge as tc
 from benchmarks.timing import medians
 from targetcharge.randomness import SystemEntropy
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment, apache
-from targetcharge.streaming.independence import seeded
+from targetcharge.streaming.copies import seeded_copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.streaming.copies import Copies, Kind
-    from targetcharge.streaming.independence import Make
+    from targetcharge.streaming.copies import Copies, Kind, Make
 
 _PLENTY: Final = 30_000.0
 """Over the copies, an ε' under which nothing ends: this is about speed."""
@@ -56,7 +55,7 @@ def _new_stream(kind: Kind | Make, copies: int) -> RobustStream:
 
 def _new_copies(kind: Kind | Make, copies: int) -> Copies:
     entropy = SystemEntropy()
-    return kind.copies(copies, entropy) if hasattr(kind, "copies") else seeded(kind, copies, entropy)
+    return kind.copies(copies, entropy) if hasattr(kind, "copies") else seeded_copies(kind, copies, entropy)
 
 
 def _stream(kind: Kind | Make, copies: int, items: np.ndarray) -> None:

@@ -257,7 +257,7 @@ def test_an_interrupt_between_two_blocks_of_draws_keeps_the_first(monkeypatch, w
         drawn.append((first, last))
         if first >= MOST_TOGETHER:
             raise KeyboardInterrupt
-        return self.counts[first:last].astype(np.int64)
+        return np.asarray(self)[first:last].astype(np.int64)
 
     options = {"teachers": TEACHERS, "epsilon": EPSILON, "mode": "prior", "prior": truth}
     with session_for("prior", 20, ledger=where) as session:

@@ -16,16 +16,17 @@ from tests.learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 
 import targetcharge as tc
 from targetcharge.errors import InvalidParameter, LedgerError
-from targetcharge.learning import asking as asking_module
-from targetcharge.learning import label
-from targetcharge.learning.asking import Asking, Ballots, described
+from targetcharge.learning import label, labeler
+from targetcharge.learning.labeler import PrivateLabeler, stable_text
+from targetcharge.learning.votes import Votes
 
-TERMS = {"budget": tc.Budget(3.0, 1e-5), "query_epsilon": 0.1, "teachers": 50, "classes": (0, 1), "unit": "record"}
 PUBLIC = np.arange(6.0).reshape(3, 2)
 
 
-def name(estimator=None, requests=PUBLIC, **changes):
-    return Asking(**(TERMS | changes)).name(requests, LogisticRegression() if estimator is None else estimator)
+def name(estimator=None, requests=PUBLIC, classes=(0, 1), **changes):
+    labeler = PrivateLabeler(LogisticRegression() if estimator is None else estimator, **changes)
+    labeler.classes_ = np.array(classes)
+    return labeler._name(requests)
 
 
 @pytest.mark.parametrize(
@@ -68,21 +69,23 @@ def test_names_look_into_estimators():
     def nested(**changes):
         return make_pipeline(StandardScaler(), GridSearchCV(RandomForestClassifier(**changes), {"max_depth": [1]}))
 
-    assert described(nested(max_depth=2)) == described(nested(max_depth=2, random_state=1, n_jobs=2, verbose=1))
-    assert described(nested(max_depth=2)) != described(nested(max_depth=3))
+    assert stable_text(nested(max_depth=2)) == stable_text(
+        nested(max_depth=2, random_state=1, n_jobs=2, verbose=1)
+    )
+    assert stable_text(nested(max_depth=2)) != stable_text(nested(max_depth=3))
     long = [GaussianNB(priors=np.full(5_000, 1 / 5_000)) for _ in range(2)]
-    assert described(long[0]) == described(long[1])
+    assert stable_text(long[0]) == stable_text(long[1])
     long[1].priors[2_500] = 0
-    assert described(long[0]) != described(long[1])
-    assert "0x" not in described(FunctionTransformer(lambda table: table, kw_args={"one": object()}))
-    assert described(np.array([1, None], object)) == described([1, None])
+    assert stable_text(long[0]) != stable_text(long[1])
+    assert "0x" not in stable_text(FunctionTransformer(lambda table: table, kw_args={"one": object()}))
+    assert stable_text(np.array([1, None], object)) == stable_text([1, None])
 
 
 def test_names_are_the_same_in_every_process():
     program = (
-        "from targetcharge.learning.asking import described;"
+        "from targetcharge.learning.labeler import stable_text;"
         "from sklearn.preprocessing import FunctionTransformer;"
-        "print(described(FunctionTransformer(print, kw_args={'sep': {'a', 'b', 'c'}, 'end': object()})))"
+        "print(stable_text(FunctionTransformer(print, kw_args={'sep': {'a', 'b', 'c'}, 'end': object()})))"
     )
     command = [sys.executable, "-c", program]
     told = {
@@ -128,24 +131,22 @@ def test_no_traceback_shows_votes(monkeypatch):
         msg = "disk full"
         raise LedgerError(msg)
 
-    monkeypatch.setattr(asking_module, "label", full)
+    monkeypatch.setattr(labeler, "label", full)
     with pytest.raises(LedgerError) as caught:
         make(teachers=40).fit(FEATURES, LABELS, REQUESTS)
     shown, arrays = {}, []
     for frame in caught.traceback[1:]:
-        shown |= {
-            key: repr(value) for key, value in frame.locals.items() if key in {"votes", "ballots", "private"}
-        }
+        shown |= {key: repr(value) for key, value in frame.locals.items() if key in {"votes", "private"}}
         arrays += [each for each in frame.locals.values() if isinstance(each, np.ndarray)]
-    assert shown["votes"] == shown["ballots"] == "<votes on 60 requests>"
+    assert shown["votes"] == "<votes of 40 teachers on 60 requests, 3 classes>"
     assert "[" not in shown["private"]
     assert not any(each.shape == (len(REQUESTS), 3) for each in arrays)
 
 
-def test_ballots_are_a_table_for_numpy():
-    votes = Ballots(np.array([[3, 1], [0, 4]]))
+def test_votes_are_a_table_for_numpy():
+    votes = Votes(np.array([[3, 1], [0, 4]]), teachers=4)
     assert np.asarray(votes).tolist() == [[3, 1], [0, 4]]
     assert np.asarray(votes, float).dtype == float
     assert np.asarray(votes[:1]).tolist() == [[3, 1]]
     assert len(votes) == 2
-    assert repr(votes) == "<votes on 2 requests>"
+    assert repr(votes) == "<votes of 4 teachers on 2 requests, 2 classes>"

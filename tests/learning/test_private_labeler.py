@@ -19,7 +19,7 @@ from tests.learning.far_clusters import FEATURES, LABELS, NAMES, PLENTY, REQUEST
 
 import targetcharge as tc
 from targetcharge.errors import InvalidParameter
-from targetcharge.learning import asking, label, labeler
+from targetcharge.learning import label, labeler
 
 MODES = {
     "boundary": {"budget": tc.Budget(3.0, 1e-5), "query_epsilon": 0.1, "teachers": 200},
@@ -94,7 +94,7 @@ def votes_of(model, features, labels, units=None):
     """The votes that a fit would ask about."""
     model._check_parameters()
     private, requests, choices = model._read(features, labels, REQUESTS, units)
-    return model._votes(private, requests, choices.seeds), private.part
+    return np.asarray(model._votes(private, requests, choices.seeds)), private.part
 
 
 def test_parts_and_teachers_follow_the_random_state():
@@ -200,7 +200,7 @@ def interrupt(monkeypatch, after):
         label(votes[:after], session, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(asking, "label", label_some)
+    monkeypatch.setattr(labeler, "label", label_some)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -15,10 +15,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.learning.parts import deal
-from targetcharge.learning.random_streams import Choices, own_stream, seed
-from targetcharge.learning.rehearsal import rehearse
-from targetcharge.learning.teachers import Private, ballot, count_votes, encode
+from targetcharge.learning.inputs import rehearse
+from targetcharge.learning.parts import RandomChoices, deal
+from targetcharge.learning.teachers import (
+    PrivateRecords,
+    ballot,
+    count_votes,
+    encode,
+    own_random_state,
+    set_random_states,
+)
 
 CLASSES = np.array(["no", "so-so", "yes"])
 REQUESTS = np.linspace(-1, 1, 7)[:, None]
@@ -147,7 +153,7 @@ def blobs(records, generator):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_each_teacher_has_one_vote_on_each_request(n_jobs):
     features, codes = blobs(60, np.random.default_rng(0))
-    private = Private(features, codes, deal(60, 9, np.random.default_rng(0)))
+    private = PrivateRecords(features, codes, deal(60, 9, np.random.default_rng(0)))
     requests = features[:20]
     estimator = make_pipeline(StandardScaler(), RandomForestClassifier(3))
     votes = count_votes(estimator, private, requests, CLASSES, range(9), n_jobs=n_jobs)
@@ -163,7 +169,7 @@ def test_each_teacher_has_one_vote_on_each_request(n_jobs):
 
 def test_a_progress_bar_is_shown_if_wished(capsys):
     features, codes = blobs(20, np.random.default_rng(0))
-    private = Private(features, codes, deal(20, 4, np.random.default_rng(0)))
+    private = PrivateRecords(features, codes, deal(20, 4, np.random.default_rng(0)))
     count_votes(GaussianNB(), private, features, CLASSES, range(4), verbose=True)
     assert "training teachers" in capsys.readouterr().err
     count_votes(GaussianNB(), private, features, CLASSES, range(4))
@@ -180,12 +186,12 @@ def test_a_replaced_record_moves_one_teacher_on_every_request(estimator):
     features, codes = blobs(24, generator)
     part = deal(24, 4, generator)
     requests = generator.normal(size=(30, 2)) * 3
-    before = count_votes(estimator, Private(features, codes, part), requests, CLASSES, range(4))
+    before = count_votes(estimator, PrivateRecords(features, codes, part), requests, CLASSES, range(4))
     moved = 0
     for place in range(24):
         others, other_codes = features.copy(), codes.copy()
         others[place], other_codes[place] = (50.0, -50.0), (codes[place] + 1) % 3
-        after = count_votes(estimator, Private(others, other_codes, part), requests, CLASSES, range(4))
+        after = count_votes(estimator, PrivateRecords(others, other_codes, part), requests, CLASSES, range(4))
         distance = abs(after - before).sum(axis=1)
         assert distance.max() <= 2
         moved += distance.sum()
@@ -207,7 +213,7 @@ def test_the_global_generators_are_as_before():
     check_random_state(None).seed(7)
     expected = check_random_state(None).random(3).tolist()
     check_random_state(None).seed(7)
-    with own_stream(1):
+    with own_random_state(1):
         inside = check_random_state(None).random(3).tolist()
     assert check_random_state(None).random(3).tolist() == expected
     assert inside != expected
@@ -217,22 +223,22 @@ def test_the_global_generators_are_as_before():
 def test_every_random_state_inside_an_estimator_is_set():
     estimator = make_pipeline(StandardScaler(), RandomForestClassifier(random_state=0))
     one, other = clone(estimator), clone(estimator)
-    seed(one, 1)
-    seed(other, 2)
+    set_random_states(one, 1)
+    set_random_states(other, 2)
     states = [each.get_params()["randomforestclassifier__random_state"] for each in (estimator, one, other)]
     assert len({*states}) == 3
 
 
 def test_choices_follow_the_random_state():
-    assert Choices.of(3, 5).key == Choices.of(3, 5).key != Choices.of(4, 5).key
-    assert Choices.of(None, 5).key != Choices.of(None, 5).key
+    assert RandomChoices(3, 5).key == RandomChoices(3, 5).key != RandomChoices(4, 5).key
+    assert RandomChoices(None, 5).key != RandomChoices(None, 5).key
     check_random_state(None).seed(0)
-    first = Choices.of(None, 5).key
+    first = RandomChoices(None, 5).key
     check_random_state(None).seed(0)
-    assert Choices.of(None, 5).key != first
+    assert RandomChoices(None, 5).key != first
     check_random_state(None).seed(None)
     with pytest.raises(InvalidParameter, match="random_state"):
-        Choices.of("seven", 5)
+        RandomChoices("seven", 5)
 
 
 def test_labels_become_indices():

@@ -23,11 +23,18 @@ from sklearn.utils import check_random_state
 from tests.learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 
 from targetcharge.errors import InvalidParameter
+from targetcharge.learning.inputs import rehearse
+from targetcharge.learning.labels import Labels
 from targetcharge.learning.parts import deal
-from targetcharge.learning.random_streams import own_stream
-from targetcharge.learning.rehearsal import rehearse
-from targetcharge.learning.rounds import predictions
-from targetcharge.learning.teachers import Private, ballot, count_votes, hush, silence
+from targetcharge.learning.student import predictions
+from targetcharge.learning.teachers import (
+    PrivateRecords,
+    ballot,
+    count_votes,
+    own_random_state,
+    silence,
+    switch_off_verbose,
+)
 
 TEACHERS = 8
 CLASSES = np.array([0, 1])
@@ -50,7 +57,9 @@ IN_PLACE = {
 
 
 def votes(estimator, records=RECORDS, n_jobs=None):
-    return count_votes(estimator, Private(records, CODES, PART), PUBLIC, CLASSES, range(TEACHERS), n_jobs=n_jobs)
+    return count_votes(
+        estimator, PrivateRecords(records, CODES, PART), PUBLIC, CLASSES, range(TEACHERS), n_jobs=n_jobs
+    )
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -88,7 +97,8 @@ def test_the_callers_arrays_are_left_alone(mode, n_jobs):
 
 def test_a_student_that_works_in_place_changes_no_request():
     requests = PUBLIC.copy()
-    predictions(IN_PLACE["scaler"], requests, np.arange(20), np.arange(20) % 2, (0, 1))
+    labels = Labels.nothing((0, 1), 20).with_codes(0, np.arange(20) % 2, np.arange(0))
+    predictions(IN_PLACE["scaler"], requests, labels)
     assert (requests == PUBLIC).all()
 
 
@@ -123,7 +133,7 @@ def test_nothing_a_teacher_writes_reaches_the_terminal(name, n_jobs, capfd):
     get_reusable_executor().shutdown(wait=True)  # so that new processes write to this test's terminal
     sys.stdout.write("before\n")
     ctypes.CDLL(None).printf(b"by C before\n")
-    count_votes(LOUD[name], Private(RECORDS, CODES, PART % 2), PUBLIC, CLASSES, range(2), n_jobs=n_jobs)
+    count_votes(LOUD[name], PrivateRecords(RECORDS, CODES, PART % 2), PUBLIC, CLASSES, range(2), n_jobs=n_jobs)
     ctypes.CDLL(None).fflush(None)
     sys.stdout.write("after\n")
     told = capfd.readouterr()
@@ -141,7 +151,7 @@ def test_every_verbose_inside_an_estimator_is_switched_off():
     estimator = make_pipeline(
         StandardScaler(), GridSearchCV(SVC(verbose=True), {"C": [1]}, verbose=3), verbose=True
     )
-    hush(estimator)
+    switch_off_verbose(estimator)
     found = {name: each for name, each in estimator.get_params().items() if name.endswith("verbose")}
     assert len(found) == 3
     assert not any(found.values())
@@ -190,7 +200,7 @@ def silenced(_):
         yield
 
 
-@pytest.mark.parametrize("manage", [silenced, own_stream])
+@pytest.mark.parametrize("manage", [silenced, own_random_state])
 def test_threads_take_turns(manage):
     assert overlapping(manage) == ["first enters", "first leaves", "second enters"]
 
@@ -253,7 +263,7 @@ def test_a_teacher_that_ends_its_process_is_told_without_context_and_costs_nothi
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert model.labels_.asked == 0
-    with model._asking().open() as session:
+    with model._open(model.ledger) as session:
         assert session.meter.hits == 0
         assert len(session.transcript) == 0
     assert model.set_params(estimator=GaussianNB()).fit(FEATURES, LABELS, REQUESTS).labels_.complete

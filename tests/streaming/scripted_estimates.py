@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import Grid
 
-GRID = Grid.of(1.0, 4.0, 1.0)
+GRID = Grid(1.0, 4.0, 1.0)
 """0, 1, 2 and 4."""
 
 

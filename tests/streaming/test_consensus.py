@@ -9,10 +9,9 @@ import pytest
 from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 from tests.streaming.scripted_estimates import GRID, law_of, naive_scores, next_place
 
-from targetcharge.streaming.consensus import Consensus
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import Consensus, Grid
 
-WIDE = Grid.of(1.0, 20.0, 1.0)
+WIDE = Grid(1.0, 20.0, 1.0)
 ROUNDING = 1 + 1e-9
 FAR = 1e-9
 EPSILONS = (0.05, 0.4, 2.0)

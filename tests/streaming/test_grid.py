@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import targetcharge as tc
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import Grid
 
 SETTINGS = st.tuples(st.floats(1e-6, 1e6), st.floats(1.01, 1e9), st.floats(0.05, 50.0))
 UNHURRIED = settings(deadline=None)
@@ -16,7 +16,7 @@ UNHURRIED = settings(deadline=None)
 
 def made(drawn):
     smallest, factor, tolerance = drawn
-    return Grid.of(smallest, smallest * factor, tolerance)
+    return Grid(smallest, smallest * factor, tolerance)
 
 
 @given(SETTINGS, st.data())
@@ -67,7 +67,7 @@ def test_values_reach_from_the_smallest_to_the_largest(drawn):
 
 def test_the_largest_value_is_not_below_the_largest():
     for largest in (1.5, 2.0, 99.0, 100.0, 2.0**53):
-        values = Grid.of(1.0, largest, 0.1).values
+        values = Grid(1.0, largest, 0.1).values
         assert values[-2] < largest <= values[-1] * (1 + 1e-9)
 
 
@@ -75,13 +75,13 @@ def test_the_largest_value_is_not_below_the_largest():
     ("start", "place"), [(0.0, 0), (0.4, 0), (1.2, 1), (3.9, 3), (4.0, 3), (5.0, 3), (1e20, 3), (1e300, 3)]
 )
 def test_a_start_is_put_on_the_closest_value(start, place):
-    assert Grid.of(1.0, 4.0, 1.0).place("start", start) == place
+    assert Grid(1.0, 4.0, 1.0).place("start", start) == place
 
 
 @pytest.mark.parametrize("start", [math.nan, -1.0, math.inf, "1", None, True])
 def test_a_start_that_is_no_size_is_refused(start):
     with pytest.raises(tc.InvalidParameter, match=r"^start is .* finite number of at least 0$"):
-        Grid.of(1.0, 4.0, 1.0).place("start", start)
+        Grid(1.0, 4.0, 1.0).place("start", start)
 
 
 @pytest.mark.parametrize("name", ["smallest", "largest", "tolerance"])
@@ -89,24 +89,24 @@ def test_a_start_that_is_no_size_is_refused(start):
 def test_absurd_settings_are_refused_by_name(name, value):
     given_settings = {"smallest": 1.0, "largest": 100.0, "tolerance": 0.1, name: value}
     with pytest.raises(tc.InvalidParameter) as caught:
-        Grid.of(**given_settings)
+        Grid(**given_settings)
     assert caught.value.name == name
 
 
 @pytest.mark.parametrize("tolerance", [1e-12, 1e-16, 1e-5])
 def test_too_many_values_are_refused(tolerance):
     with pytest.raises(tc.InvalidParameter, match=r"^tolerance is .* at most 32,768 values"):
-        Grid.of(1.0, 2.0**53, tolerance)
+        Grid(1.0, 2.0**53, tolerance)
 
 
 @pytest.mark.parametrize("largest", [1.0, 0.5])
 def test_the_largest_must_be_above_the_smallest(largest):
     with pytest.raises(tc.InvalidParameter, match=r"^largest is .*above smallest=1.0"):
-        Grid.of(1.0, largest, 0.1)
+        Grid(1.0, largest, 0.1)
 
 
 def test_extreme_settings_give_values_that_differ():
     for extreme in [(1e-100, 1e100, 1e100), (1e-100, 1e100, 0.1), (1.0, 1 + 1e-9, 1e-12), (1e99, 1e100, 1e100)]:
-        values = Grid.of(*extreme).values
+        values = Grid(*extreme).values
         assert all(math.isfinite(value) for value in values)
         assert len(set(values)) == len(values)

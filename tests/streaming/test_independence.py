@@ -8,18 +8,18 @@ from tests.streaming.random_sketches import MorrisCounter, NoisyCounter, Samplin
 
 import targetcharge as tc
 from targetcharge.randomness import SystemEntropy
-from targetcharge.streaming import independence
-from targetcharge.streaming.independence import seeded
+from targetcharge.streaming import copies
+from targetcharge.streaming.copies import seeded_copies
 
 
 @pytest.fixture
 def hasty(monkeypatch):
     """Give up on a pair after 8,192 items, for tests of what never differs."""
-    monkeypatch.setattr(independence, "_MOST", 8_192)
+    monkeypatch.setattr(copies, "_MOST_ITEMS", 8_192)
 
 
 def made(make, count):
-    return seeded(make, count, SystemEntropy())
+    return seeded_copies(make, count, SystemEntropy())
 
 
 class ExactCounter:

@@ -9,8 +9,7 @@ from tests.streaming.scripted_estimates import GRID, ScriptedCopies, next_place
 
 import targetcharge as tc
 from targetcharge.ledger import Sheet
-from targetcharge.streaming.consensus import Consensus
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import Consensus, Grid
 from targetcharge.streaming.publishing import ByConsensus
 
 FAR = 1e-9
@@ -109,7 +108,7 @@ SURE = {"query_epsilon": 2.0, "tolerance": 1.0, "smallest": 1.0, "largest": 1024
 """With 60 copies that agree, another choice than theirs has a chance below e^-60."""
 
 RICH = tc.Budget(2000.0, 1e-6)
-STEPS = Grid.of(1.0, 1024.0, 1.0)
+STEPS = Grid(1.0, 1024.0, 1.0)
 
 
 def sure_stream(truth, budget=RICH, **more):

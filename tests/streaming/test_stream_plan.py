@@ -9,8 +9,7 @@ from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import plan, share_of_wrong_copies
-from targetcharge.streaming.consensus import Consensus
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import Consensus, Grid
 
 BUDGET = tc.Budget(3.0, 1e-6)
 
@@ -37,7 +36,7 @@ def test_changes_are_what_the_exact_accounting_covers():
 @pytest.mark.parametrize("inertia", [0.0, 0.5])
 def test_false_moves_are_as_rare_as_planned(place, inertia):
     """Planned for 50 estimates with a tenth of a false move: 100,000 have 200 at most, and not far fewer."""
-    grid = Grid.of(1.0, 1e6, 0.1)
+    grid = Grid(1.0, 1e6, 0.1)
     settings = {"tolerance": 0.1, "largest": 1e6, "inertia": inertia}
     found = plan(tc.Budget(100.0, 1e-6), 40, estimates=50, **settings)
     consensus = Consensus(grid, 40, found.query_epsilon, inertia)
@@ -49,7 +48,7 @@ def test_false_moves_are_as_rare_as_planned(place, inertia):
 
 
 def test_power_with_half_of_the_query_epsilon_there_are_many():
-    grid = Grid.of(1.0, 1e6, 0.1)
+    grid = Grid(1.0, 1e6, 0.1)
     found = plan(tc.Budget(100.0, 1e-6), 40, estimates=50, largest=1e6)
     consensus = Consensus(grid, 40, found.query_epsilon / 2)
     moves = np.count_nonzero(consensus.draw(np.full((100_000, 40), 1.0), 1, BufferedEntropy(1)) != 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from targetcharge.streaming import DistinctValues, SecondMoment, distinct_values, second_moment
+from targetcharge.streaming import DistinctValues, SecondMoment, sketches
 from targetcharge.streaming.hashing import PRIME
 
 P = int(PRIME)
@@ -49,7 +49,7 @@ def naive_moments(copies, rows, stream):
 @UNHURRIED
 def test_second_moments_are_those_of_a_naive_sketch(rows, stream, cut, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(second_moment, "_CELLS", block)
+        patch.setattr(sketches, "_SUMS", block)
         copies = SecondMoment(rows).copies(2, BufferedEntropy(len(stream)))
         expected = list(naive_moments(copies, rows, stream))
         items, weights = numbers([item for item, _ in stream]), np.array([weight for _, weight in stream], float)
@@ -120,7 +120,7 @@ def naive_distinct(copies, size, items):
 @UNHURRIED
 def test_distinct_values_are_those_of_a_set_of_hash_values(size, stream, cut, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distinct_values, "_CELLS", block)
+        patch.setattr(sketches, "_HASH_VALUES", block)
         copies = DistinctValues(size).copies(3, BufferedEntropy(size))
         found = copies.follow(numbers(stream[:cut]), None)
         copies.update(numbers(stream[cut:]), None)

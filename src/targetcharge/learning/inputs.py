@@ -1,7 +1,9 @@
-"""Inputs: checks of what `PrivateLabeler.fit` is given, before any training.
+"""Inputs: checks of what `PrivateLabeler.fit` is given, and a rehearsal on made-up data, before any training.
 
-They are for the curator, who holds the data: that a check fails may tell something about it. The errors hold the
-type of what was given and no values.
+Checks are for the curator, who holds the data: that one fails may tell something about it. The errors hold the
+type of what was given and no values. A teacher that fails votes by a fixed rule and says nothing, because whether
+it fails may depend on private data. So a mistake in the estimator itself must show before: in the rehearsal it
+meets only random numbers, and its error may be told.
 
 >>> public_classes(["yes", "no"]).tolist()
 ['no', 'yes']
@@ -14,17 +16,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.parts import count_units
-from targetcharge.learning.teachers import encode
+from targetcharge.learning.teachers import encode, own_random_state, silence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
 
     from targetcharge.learning.teachers import Codes, Features
 
-_PROBLEMS = {
+_RECORDS_OF_A_CLASS: Final = 10
+"""The most made-up records of each class: enough for five folds or five neighbours."""
+
+_PROBLEMS: Final = {
     "Complex data": "made of real numbers. Complex data not supported",
     "contains NaN": "finite, and it contains NaN",
     "infinity": "finite, and it contains infinity or a number too large",
@@ -168,15 +174,48 @@ def unit_values(units: ArrayLike, records: int, teachers: int) -> list[object]:
     return values
 
 
-def enough(records: int, teachers: int) -> None:
-    """Refuse fewer records than teachers."""
-    if records < teachers:
-        raise InvalidParameter("teachers", teachers, "at most the number of records")
-
-
-def without_memory(estimator: BaseEstimator) -> None:
+def check_no_cache(estimator: BaseEstimator) -> None:
     """Refuse an estimator with a cache: it would keep private records, and teachers would share what is in it."""
-    found = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
-    for name, value in found.items():
+    parameters = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    for name, value in parameters.items():
         if (name == "memory" or name.endswith("__memory")) and value is not None:
             raise InvalidParameter("estimator", estimator, f"one that keeps nothing outside itself: {name}=None")
+
+
+def rehearse(
+    name: str, estimator: BaseEstimator, columns: int, classes: NDArray[np.generic], records: int | None = None
+) -> None:
+    """Refuse an estimator that cannot learn from made-up data and predict classes.
+
+    Args:
+        name: of the parameter.
+        estimator: a clone of it is tried.
+        columns: of the data.
+        classes: sorted.
+        records: how many it will learn from, if that is known; a few of each class suffice.
+
+    Raises:
+        InvalidParameter: with what the estimator said; its own error is the cause.
+    """
+    generator = np.random.default_rng(0)
+    y = _made_up_labels(classes, records)
+    made_up = generator.random((len(y), columns))
+    try:
+        with silence(), own_random_state(0):
+            predicted = np.asarray(clone(estimator).fit(made_up, y).predict(made_up))
+            known = predicted.shape == y.shape and bool((encode(predicted, classes) >= 0).all())
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        # Not how many records: with units that number is private.
+        expected = f"a classifier that can learn from made-up records of {columns} columns; it said: {said}"
+        raise InvalidParameter(name, estimator, expected) from error
+    if not known:
+        raise InvalidParameter(name, estimator, "a classifier: on made-up data it predicts what is no class")
+
+
+def _made_up_labels(classes: NDArray[np.generic], records: int | None) -> NDArray[np.generic]:
+    """Return made-up labels: all classes, or as many as a small part may have, most of them twice."""
+    most = _RECORDS_OF_A_CLASS * len(classes)
+    wanted = most if records is None else min(max(records, 2), most)
+    made_up: NDArray[np.generic] = classes[np.arange(wanted) // (1 if wanted < 4 else 2) % len(classes)]
+    return made_up

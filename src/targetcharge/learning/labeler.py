@@ -14,13 +14,14 @@ True
 from __future__ import annotations
 
 import numbers
+import re
 import warnings
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,12 +29,14 @@ from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import inputs
-from targetcharge.learning.asking import Asking, Ballots
-from targetcharge.learning.modes import CAUTION
-from targetcharge.learning.parts import deal, deal_units
-from targetcharge.learning.random_streams import Choices
-from targetcharge.learning.rehearsal import rehearse
-from targetcharge.learning.teachers import Private, count_votes
+from targetcharge.learning.labelling import label
+from targetcharge.learning.labels import Labels, recall
+from targetcharge.learning.modes import CAUTION, mode_of
+from targetcharge.learning.parts import RandomChoices, deal, deal_units
+from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
+from targetcharge.learning.teachers import PrivateRecords, count_votes
+from targetcharge.learning.votes import Votes
+from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
     import os
@@ -42,10 +45,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from sklearn.utils import Tags
 
-    from targetcharge.learning.labels import Labels
     from targetcharge.learning.teachers import Features
 
+_MEMORY: Final = ":memory:"
+
+_METERS: Final = {"boundary": "renyi", "prior": "exact", "twice": "exact", "plain": "exact"}
+"""The meter that buys the most labels in each mode."""
+
 _SPENT: Final = "the budget was spent before"
+
+_INCIDENTAL: Final = frozenset({"random_state", "verbose", "n_jobs"})
+"""Parameters that say nothing about what an estimator learns."""
 
 
 def _student_has(name: str) -> Callable[[PrivateLabeler], bool]:
@@ -185,15 +195,10 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             delattr(self, learned)
         self._check_parameters()
         private, requests, choices = self._read(X, y, X_public, units)
-        asking = self._asking()
-        asking.rehearse()
-        size = len(private.part) // self.teachers
-        rehearse("estimator", self.estimator, requests.shape[1], self.classes_, size)
-        if self.student is not None:
-            rehearse("student", self.student, requests.shape[1], self.classes_)
-        name = asking.name(requests, self.estimator)
-        with asking.open() as session:
-            self.labels_ = asking.known(session, name).resized(len(requests))
+        self._rehearse(private, requests)
+        name = self._name(requests)
+        with self._open(self.ledger) as session:
+            self.labels_ = self._known(session, name).resized(len(requests))
             if self.labels_.asked:
                 msg = f"{self.labels_.asked} of {len(requests)} labels are from an earlier fit on this ledger;"
                 msg = f"{msg} if the private data has changed since, use another ledger"
@@ -201,13 +206,15 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if not session.meter.hits_left:
                 self.labels_ = replace(self.labels_, stopped=_SPENT)
             elif not self.labels_.complete:
-                ballots = Ballots(self._votes(private, requests, choices.seeds))
+                votes = self._votes(private, requests, choices.seeds)
                 try:
-                    self.labels_ = asking.label(ballots, session, name, self._student, requests)
+                    self.labels_ = self._label_all(votes, session, name, requests)
                 except BaseException:  # Ctrl-C, say: what was published until then is not lost
-                    self.labels_ = asking.known(session, name).resized(len(requests))
+                    self.labels_ = self._known(session, name).resized(len(requests))
                     raise
-        self.student_ = self._taught(requests, self.labels_)
+        self._check_labels()
+        values = np.asarray(self.labels_.values).astype(self.classes_.dtype)
+        self.student_ = taught(self._student, requests, self.labels_.rows, values)
         return self
 
     @property
@@ -227,69 +234,129 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for name, given in (("estimator", self.estimator), ("student", self._student)):
             if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
                 raise InvalidParameter(name, given, "a classifier with fit and predict")
-        inputs.without_memory(self.estimator)
+        inputs.check_no_cache(self.estimator)
 
     def _read(
         self, records: ArrayLike, y: ArrayLike, public: ArrayLike | None, units: ArrayLike | None
-    ) -> tuple[Private, Features, Choices]:
+    ) -> tuple[PrivateRecords, Features, RandomChoices]:
         """Check the data and deal it into parts."""
         features = inputs.features(self, "X", records, reset=True)
         labels = inputs.labels(y, len(features))
         self.classes_ = inputs.classes_of(labels) if self.classes is None else inputs.public_classes(self.classes)
         codes = inputs.class_codes(labels, self.classes_)
-        inputs.enough(len(features), self.teachers)
+        if len(features) < self.teachers:
+            raise InvalidParameter("teachers", self.teachers, "at most the number of records")
         if public is None:
             raise InvalidParameter("X_public", public, "given: the features of the examples to label")
         requests = inputs.features(self, "X_public", public, reset=False).copy()
-        choices = Choices.of(self.random_state, self.teachers)
+        choices = RandomChoices(self.random_state, self.teachers)
         if units is None:
             self.unit_ = "one record, replaced"
             part = deal(len(features), self.teachers, choices.generator)
         else:
             self.unit_ = "all records of one unit"
             part = deal_units(inputs.unit_values(units, len(features), self.teachers), self.teachers, choices.key)
-        return Private(features, codes, part), requests, choices
+        return PrivateRecords(features, codes, part), requests, choices
 
-    def _votes(self, private: Private, requests: Features, seeds: tuple[int, ...]) -> NDArray[np.int64]:
-        return count_votes(
+    def _rehearse(self, private: PrivateRecords, requests: Features) -> None:
+        """Ask about one made-up request on a budget of its own, and let the estimators learn from made-up data."""
+        checks.choice("mode", self.mode, tuple(_METERS))
+        whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
+        if not whole or not 1 <= self.rounds <= MOST_ROUNDS:
+            raise InvalidParameter("rounds", self.rounds, f"an integer from 1 to {MOST_ROUNDS}")
+        made_up = np.zeros((1, len(self.classes_)), np.int64)
+        made_up[0, 0] = self.teachers
+        with self._open(_MEMORY) as session:
+            self._label(Votes(made_up, self.teachers), session, "rehearsal", 0, self.classes_[:1])
+        size, columns = len(private.part) // self.teachers, requests.shape[1]
+        inputs.rehearse("estimator", self.estimator, columns, self.classes_, size)
+        if self.student is not None:
+            inputs.rehearse("student", self.student, columns, self.classes_)
+
+    def _open(self, ledger: str | os.PathLike[str]) -> Session:
+        """Open the session that the mode needs."""
+        return Session(
+            None,
+            self.guarantee_,
+            self.query_epsilon,
+            ledger=ledger,
+            meter=_METERS[self.mode],
+            targets=[mode_of(self.mode, self.caution).target],
+            unit=self.unit_,
+        )
+
+    def _name(self, requests: Features) -> str:
+        """Return what the ledger calls the labels of these requests by these teachers.
+
+        All settings are part of it, so that no others get them. Private datasets are not, since they are secret.
+        """
+        real = [None if value is None else float(value) for value in (self.threshold, self.threshold_epsilon)]
+        classes = tuple(self.classes_.tolist())
+        settings = (classes, int(self.teachers), self.mechanism, self.mode, real, float(self.caution))
+        text = f"{settings!r} {stable_text(self.estimator)} {stable_text(requests)}"
+        return f"labels of requests {blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+    def _known(self, session: Session, name: str) -> Labels:
+        """Return the labels that the ledger has under a name; of no request if there are none."""
+        try:
+            return recall(session, name)
+        except InvalidParameter:
+            return Labels.nothing(tuple(self.classes_.tolist()), 0)
+
+    def _votes(self, private: PrivateRecords, requests: Features, seeds: tuple[int, ...]) -> Votes:
+        counts = count_votes(
             self.estimator, private, requests, self.classes_, seeds, n_jobs=self.n_jobs, verbose=self.verbose
         )
+        return Votes(counts, self.teachers)
 
-    def _asking(self) -> Asking:
-        return Asking(
-            budget=self.guarantee_,
-            query_epsilon=self.query_epsilon,
+    def _label_all(self, votes: Votes, session: Session, name: str, requests: Features) -> Labels:
+        """Label the requests that have no answer yet, until the budget is spent; in rounds in mode "prior"."""
+        labels = self._known(session, name)
+        if self.mode != "prior":
+            return self._label(votes, session, name, labels)
+        for end in round_ends(len(votes), self.rounds):
+            if end > labels.asked and not labels.stopped:
+                prior = predictions(self._student, requests, labels)
+                labels = self._label(votes[:end], session, name, labels, prior[:end])
+        return replace(labels.resized(len(votes)), stopped=labels.stopped)
+
+    def _label(
+        self,
+        votes: Votes,
+        session: Session,
+        name: str,
+        start: int | Labels,
+        prior: NDArray[np.generic] | None = None,
+    ) -> Labels:
+        return label(
+            votes,
+            session,
             teachers=self.teachers,
-            classes=tuple(self.classes_.tolist()),
-            unit=self.unit_,
+            epsilon=self.query_epsilon,
             mechanism=self.mechanism,
             mode=self.mode,
+            prior=prior if self.mode == "prior" else None,
+            caution=self.caution,
             threshold=self.threshold,
             threshold_epsilon=self.threshold_epsilon,
-            caution=self.caution,
-            rounds=self.rounds,
-            ledger=self.ledger,
+            classes=tuple(self.classes_.tolist()),
+            start=start,
+            name=name,
         )
 
-    def _taught(self, requests: Features, labels: Labels) -> BaseEstimator:
-        """Return a student that has learned from the labels: a function of what is published."""
-        values = np.asarray(labels.values).astype(self.classes_.dtype)
-        present = len(np.unique(values))
-        if present == 0 and labels.stopped == _SPENT:
+    def _check_labels(self) -> None:
+        """Refuse labels from which no student can learn, and say which parameter to change."""
+        labels = self.labels_
+        if len(labels.rows):
+            return
+        if labels.stopped == _SPENT:
             expected = "another: this ledger's budget is spent: start another ledger; budgets add up"
             raise InvalidParameter("ledger", self.ledger, expected)
-        if present == 0:
-            name, how = ("budget", "larger") if not labels.complete else ("query_epsilon", "larger")
-            if labels.low.any():
-                name, how = "threshold", "lower"
-            expected = f"{how}: of {labels.asked} examples that were asked none got a label to learn from"
-            raise InvalidParameter(name, getattr(self, name), f"{expected}. What was published is in labels_")
-        student = clone(self._student)
-        if present == 1:
-            msg = "all labels are of one class, so the student always predicts it"
-            warnings.warn(msg, UserWarning, stacklevel=3)
-            student = DummyClassifier(strategy="most_frequent")
-        return student.fit(requests[labels.rows], values)
+        name, change = ("budget", "larger") if not labels.complete else ("query_epsilon", "larger")
+        if labels.low.any():
+            name, change = "threshold", "lower"
+        expected = f"{change}: of {labels.asked} examples that were asked none got a label to learn from"
+        raise InvalidParameter(name, getattr(self, name), f"{expected}. What was published is in labels_")
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 - scikit-learn's name
         """Return the class that the student predicts for each row."""
@@ -327,3 +394,33 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
+
+
+def stable_text(value: object) -> str:
+    """Return a parameter as text that is the same in every process; of an estimator, its class and parameters.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> stable_text(DummyClassifier(random_state=7))
+    "sklearn.dummy.DummyClassifier(constant=None, strategy='prior')"
+    """
+    match value:
+        case type():
+            return f"{value.__module__}.{value.__qualname__}"
+        case np.generic():
+            return repr(value.item())
+        case np.ndarray() if value.dtype == np.object_:
+            return stable_text(value.tolist())
+        case np.ndarray():
+            content = blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
+            return f"array({value.shape}, {value.dtype.str}, {content})"
+        case list() | tuple():
+            return f"[{', '.join(map(stable_text, value))}]"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
+        case dict():
+            return f"{{{', '.join(sorted(map(stable_text, value.items())))}}}"
+    if hasattr(value, "get_params"):
+        parameters = sorted(value.get_params(deep=False).items())
+        known = (f"{name}={stable_text(value)}" for name, value in parameters if name not in _INCIDENTAL)
+        return f"{stable_text(type(value))}({', '.join(known)})"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

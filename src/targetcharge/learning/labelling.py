@@ -85,7 +85,7 @@ def label(
     """
     if not isinstance(session, Session):
         raise InvalidParameter("session", session, "a tc.Session")
-    table = Votes.of(votes, teachers)
+    table = Votes(votes, teachers)
     names = tuple(range(table.classes)) if classes is None else declared_outcomes(classes, "classes")
     if len(names) != table.classes:
         expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"

@@ -7,9 +7,8 @@ Each has arrays of its own, since some estimators work in place: what one wrote,
 >>> import numpy as np
 >>> from sklearn.tree import DecisionTreeClassifier
 >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
->>> part = np.array([0, 0, 1, 1])
->>> requests = np.array([[0.0], [3.0]])
->>> count_votes(DecisionTreeClassifier(), Private(X, y, part), requests, np.array(["no", "yes"]), (1, 2)).tolist()
+>>> private, requests = PrivateRecords(X, y, part=np.array([0, 0, 1, 1])), np.array([[0.0], [3.0]])
+>>> count_votes(DecisionTreeClassifier(), private, requests, np.array(["no", "yes"]), (1, 2)).tolist()
 [[2, 0], [0, 2]]
 """
 
@@ -19,24 +18,26 @@ import ctypes
 import io
 import logging
 import os
+import random
 import sys
+import threading
 import warnings
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from joblib import parallel_config
 from rich.console import Console
 from rich.progress import track
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.learning.parts import LEFT_OUT
-from targetcharge.learning.random_streams import ALONE, own_stream, seed
+from targetcharge.learning.parts import LEFT_OUT, MOST_SEED
 from targetcharge.sessions.attempt import Failure, attempt
 
 if TYPE_CHECKING:
@@ -48,10 +49,13 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
     Features = NDArray[np.floating]
 
+_PROCESS_LOCK: Final = threading.RLock()
+"""Held by who changes what all threads of the process share: global generators, what is shown and where."""
+
 
 @final
 @dataclass(frozen=True, repr=False)
-class Private:
+class PrivateRecords:
     """The private data, dealt into parts.
 
     Attributes:
@@ -67,7 +71,7 @@ class Private:
 
 def count_votes(
     estimator: BaseEstimator,
-    private: Private,
+    private: PrivateRecords,
     requests: Features,
     classes: NDArray[np.generic],
     seeds: Sequence[int],
@@ -89,37 +93,27 @@ def count_votes(
     Raises:
         InvalidParameter: if a teacher ends its process.
     """
-    with suppress(BrokenProcessPool):
-        return _counted(estimator, private, requests, classes, seeds, n_jobs, verbose=verbose)
-    # Raised out here, so that the error has no context.
-    raise InvalidParameter("estimator", type(estimator), "one that does not end its process, or run out of memory")
-
-
-def _counted(
-    estimator: BaseEstimator,
-    private: Private,
-    requests: Features,
-    classes: NDArray[np.generic],
-    seeds: Sequence[int],
-    n_jobs: int | None,
-    *,
-    verbose: bool,
-) -> NDArray[np.int64]:
     # No memory maps: parts of the private data would lie in temporary files.
     run = Parallel(n_jobs=n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered")
     tasks = (
-        delayed(ballot)(estimator, private.features[rows], private.codes[rows], requests, classes, number)
-        for rows, number in zip(_rows(private.part, len(seeds)), seeds, strict=True)
+        delayed(ballot)(estimator, private.features[rows], private.codes[rows], requests, classes, seed)
+        for rows, seed in zip(_rows(private.part, len(seeds)), seeds, strict=True)
     )
-    ballots: Iterable[Codes] = run(tasks)
-    if verbose:
-        # No thread that draws the bar: it would draw while a teacher is silenced, so nowhere.
-        console = Console(file=sys.stderr)
-        ballots = track(ballots, "training teachers", len(seeds), auto_refresh=False, console=console)
-    votes = np.zeros((len(requests), len(classes)), np.int64)
-    row = np.arange(len(requests))
-    for each in ballots:
-        votes[row, each] += 1
+    with suppress(BrokenProcessPool):
+        ballots: Iterable[Codes] = run(tasks)
+        if verbose:
+            # No thread that draws the bar: it would draw while a teacher is silenced, so nowhere.
+            console = Console(file=sys.stderr)
+            ballots = track(ballots, "training teachers", len(seeds), auto_refresh=False, console=console)
+        return _counted(ballots, len(requests), len(classes))
+    # Raised out here, so that the error has no context, and no traceback holds votes.
+    raise InvalidParameter("estimator", type(estimator), "one that does not end its process, or run out of memory")
+
+
+def _counted(ballots: Iterable[Codes], requests: int, classes: int) -> NDArray[np.int64]:
+    votes, rows = np.zeros((requests, classes), np.int64), np.arange(requests)
+    for codes in ballots:
+        votes[rows, codes] += 1
     return votes
 
 
@@ -135,7 +129,7 @@ def ballot(
     codes: Codes,
     requests: Features,
     classes: NDArray[np.generic],
-    number: int,
+    seed: int,
 ) -> Codes:
     """Return one teacher's vote on each request, as an index into the classes.
 
@@ -149,7 +143,7 @@ def ballot(
         codes: their classes.
         requests: features of the public examples.
         classes: sorted.
-        number: the seed of the teacher's random numbers.
+        seed: of the teacher's random numbers.
     """
     otherwise = np.arange(len(requests)) % len(classes)
     present = np.unique(codes)
@@ -157,7 +151,7 @@ def ballot(
         return otherwise
     if len(present) == 1:
         return np.full(len(requests), present[0])
-    predicted = attempt(partial(_predict, estimator, features, classes[codes], requests, classes, number))
+    predicted = attempt(partial(_predict, estimator, features, classes[codes], requests, classes, seed))
     if not isinstance(predicted, Failure):
         return np.where(predicted >= 0, predicted, otherwise)
     if predicted.error is KeyboardInterrupt:
@@ -171,12 +165,12 @@ def _predict(
     y: NDArray[np.generic],
     requests: Features,
     classes: NDArray[np.generic],
-    number: int,
+    seed: int,
 ) -> Codes:
-    with silence(), own_stream(number):
+    with silence(), own_random_state(seed):
         teacher = clone(estimator)
-        seed(teacher, number)
-        hush(teacher)
+        set_random_states(teacher, seed)
+        switch_off_verbose(teacher)
         predicted = np.asarray(teacher.fit(features, y).predict(requests.copy()))
         if predicted.shape != (len(requests),):
             raise TypeError
@@ -186,20 +180,47 @@ def _predict(
 def encode(labels: NDArray[np.generic], classes: NDArray[np.generic]) -> Codes:
     """Return the index of each label among the classes; -1 for what is none of them."""
     index = {name: code for code, name in enumerate(classes.tolist())}
-    found, inverse = np.unique(labels, return_inverse=True)
-    codes = np.array([index.get(name, -1) for name in found.tolist()], np.intp)
+    names, inverse = np.unique(labels, return_inverse=True)
+    codes = np.array([index.get(name, -1) for name in names.tolist()], np.intp)
     encoded: Codes = codes[inverse.reshape(labels.shape)]
     return encoded
 
 
-def hush(estimator: BaseEstimator) -> None:
+def set_random_states(estimator: BaseEstimator, seed: int) -> None:
+    """Give every `random_state` inside an estimator a value of its own."""
+    names = _parameters(estimator, "random_state")
+    seeds = np.random.default_rng(seed).integers(MOST_SEED, size=len(names)).tolist()
+    estimator.set_params(**dict(zip(names, seeds, strict=True)))
+
+
+def switch_off_verbose(estimator: BaseEstimator) -> None:
     """Switch off every `verbose` inside an estimator."""
-    loud = (name for name, value in estimator.get_params(deep=True).items() if value and _is_verbose(name))
-    estimator.set_params(**dict.fromkeys(loud, False))
+    values = estimator.get_params(deep=True)
+    estimator.set_params(**{name: False for name in _parameters(estimator, "verbose") if values[name]})
 
 
-def _is_verbose(name: str) -> bool:
-    return name == "verbose" or name.endswith("__verbose")
+def _parameters(estimator: BaseEstimator, name: str) -> list[str]:
+    """Return the parameters of this name, of the estimator and of those inside it."""
+    names = sorted(estimator.get_params(deep=True))
+    return [parameter for parameter in names if parameter == name or parameter.endswith(f"__{name}")]
+
+
+@contextmanager
+def own_random_state(seed: int) -> Iterator[None]:
+    """Give the block its own state of the global generators of `random` and NumPy, and put theirs back.
+
+    One thread at a time; others wait at its door.
+    """
+    with _PROCESS_LOCK:
+        shared = check_random_state(None)
+        theirs, pythons = shared.get_state(), random.getstate()
+        shared.seed(seed)
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            shared.set_state(theirs)
+            random.setstate(pythons)
 
 
 @contextmanager
@@ -210,7 +231,7 @@ def silence() -> Iterator[None]:
     One thread at a time; others wait at its door. What a thread that does not wait prints meanwhile is lost.
     """
     with ExitStack() as block:
-        block.enter_context(ALONE)
+        block.enter_context(_PROCESS_LOCK)
         before = logging.root.manager.disable
         block.enter_context(_to_nowhere())
         block.enter_context(parallel_config(backend="sequential"))
@@ -230,12 +251,12 @@ def _to_nowhere() -> Iterator[None]:
     with ExitStack() as block:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         block.callback(os.close, nowhere)
-        for number in (1, 2):
+        for descriptor in (1, 2):
             with suppress(OSError):  # it may be closed
-                kept = os.dup(number)
+                kept = os.dup(descriptor)
                 block.callback(os.close, kept)
-                block.callback(os.dup2, kept, number)
-                os.dup2(nowhere, number)
+                block.callback(os.dup2, kept, descriptor)
+                os.dup2(nowhere, descriptor)
         block.callback(_flush)
         yield
 

@@ -3,16 +3,15 @@
 The private data is split among the teachers, so a changed record changes one teacher: on every request that
 teacher may vote for another class, which moves two counts of the row by one.
 
->>> Votes.of([[3, 1, 0], [0, 0, 4]], teachers=4)
+>>> Votes([[3, 1, 0], [0, 0, 4]], teachers=4)
 <votes of 4 teachers on 2 requests, 3 classes>
->>> Votes.of([[3, 1, 0], [0, 0, 5]], teachers=4)
+>>> Votes([[3, 1, 0], [0, 0, 5]], teachers=4)
 Traceback (most recent call last):
 targetcharge.errors.InvalidParameter: votes is <list>; it must be rows that sum to teachers=4: row 1 does not
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -22,34 +21,28 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.ledger.sheet import MOST_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import ArrayLike, NDArray
 
 MOST_TEACHERS: Final = 10**6
 
 _CELLS: Final = 2**20
-"""Counts that are looked at together."""
+"""Counts that are checked at a time."""
 
 _MARKS: Final = 2
 """Outcomes that are no class: too close to call, too few agree."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class Votes:
     """A table of counts: a row for each request, a column for each class, every row with all teachers.
 
+    A table for NumPy, which no traceback or log shows.
+
     Attributes:
-        counts: the table, as it was given.
         teachers: how many there are; declared, so public.
     """
 
-    counts: NDArray[np.generic]
-    teachers: int
-
-    @classmethod
-    def of(cls, votes: ArrayLike, teachers: int) -> Votes:
+    def __init__(self, votes: ArrayLike, teachers: int) -> None:
         """Check a table of counts.
 
         The checks are for the curator, who has the votes: they name a row that no honest vote can give, and no
@@ -60,30 +53,32 @@ class Votes:
         """
         if checks.positive_integer("teachers", teachers) > MOST_TEACHERS:
             raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")
-        counts = _table(votes)
-        found = cls(counts, int(teachers))
-        start = 0
-        for block in found._blocks():
-            _check(votes, block, found.teachers, start)
-            start += len(block)
-        return found
-
-    def _blocks(self) -> Iterator[NDArray[np.generic]]:
+        self.teachers = int(teachers)
+        self._counts = _table(votes)
         rows = max(1, _CELLS // self.classes)
-        return (self.counts[first : first + rows] for first in range(0, len(self), rows))
+        for first in range(0, len(self), rows):
+            _check(votes, self._counts[first : first + rows], self.teachers, first)
+
+    def __array__(self, dtype: np.dtype | None = None, *, copy: bool | None = None) -> NDArray[np.generic]:
+        """Return the counts."""
+        return np.array(self._counts, dtype=dtype, copy=copy)
+
+    def __getitem__(self, requests: slice) -> Votes:
+        """Return the votes on some requests."""
+        return Votes(self._counts[requests], self.teachers)
 
     def rows(self, first: int, last: int) -> NDArray[np.int64]:
         """Return the counts of some requests."""
-        return self.counts[first:last].astype(np.int64)
+        return self._counts[first:last].astype(np.int64)
 
     @property
     def classes(self) -> int:
         """Return the number of classes."""
-        return int(self.counts.shape[1])
+        return int(self._counts.shape[1])
 
     def __len__(self) -> int:
         """Return the number of requests."""
-        return len(self.counts)
+        return len(self._counts)
 
     def __repr__(self) -> str:
         """Return public facts only."""

@@ -6,10 +6,9 @@
 """
 
 from targetcharge.streaming import apache
-from targetcharge.streaming.distinct_values import DistinctValues
 from targetcharge.streaming.planning import StreamPlan, plan, share_of_wrong_copies
 from targetcharge.streaming.robust import RobustStream
-from targetcharge.streaming.second_moment import SecondMoment
+from targetcharge.streaming.sketches import DistinctValues, SecondMoment
 
 __all__ = [
     "DistinctValues",

@@ -4,26 +4,37 @@ What a copy knows of its own randomness is the secret that a robust stream prote
 copy may show, but through a private choice: a copy that fails has no estimate from then on, and the stream goes
 on. What is wrong with an item shows on a *spare*, one more copy that never votes, before any other sees the item.
 
->>> class Counter:
-...     def __init__(self):
-...         self.count = 0
+Copies with other seeds must differ, or a private choice among them protects nothing. So before a stream begins,
+twins of the copies are fed random items until no two of them have had the same estimates throughout. Two that
+never differ have the same seed, or ignore it, or count exactly and need no copies.
+
+>>> from targetcharge.randomness import SystemEntropy
+>>> class Exact:
+...     def __init__(self, seed):
+...         self.seen = set()
 ...     def update(self, item):
-...         self.count += 1
+...         self.seen.add(item)
 ...     def estimate(self):
-...         return self.count
->>> copies = SketchCopies([Counter(), Counter()], spare=Counter())
->>> copies.follow(["a", "b", "c"], None).tolist()
-[[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+...         return len(self.seen)
+>>> SketchCopies([Exact(1), Exact(2)], spare=Exact(3)).follow(["a", "b", "a"], None).tolist()
+[[1.0, 1.0], [2.0, 2.0], [2.0, 2.0]]
+>>> seeded_copies(Exact, 2, SystemEntropy())
+Traceback (most recent call last):
+targetcharge.errors.InvalidParameter: sketch is <class '...Exact'>; it must be a function of a seed whose sketches
+differ: two with different seeds had the same estimates on all of 1,048,576 random items
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 
 from targetcharge.errors import InvalidParameter
+from targetcharge.randomness import below
+from targetcharge.streaming.hashing import PRIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +52,15 @@ if TYPE_CHECKING:
     Weights = NDArray[Any] | None
     """How much of each element there is; None for once."""
 
+_SEEDS: Final = 2**63
+"""Seeds are below this: it fits in signed 64-bit integers."""
+
+_COMPARED: Final = 1_024
+"""Estimates are compared after each of so many items, later half as many times while their number doubles."""
+
+_MOST_ITEMS: Final = 2**20
+"""Items on which two copies must differ. A large sketch counts exactly up to its size."""
+
 
 class Sketch(Protocol):
     """What summarises a stream in little memory. With weights, `update(item, weight)`."""
@@ -52,6 +72,10 @@ class Sketch(Protocol):
     def estimate(self) -> float:
         """Return what the stream is estimated to have: a number of at least 0."""
         ...
+
+
+Make = Callable[[int], Sketch]
+"""From a seed to a sketch of an empty stream."""
 
 
 class Copies(Protocol):
@@ -157,3 +181,94 @@ def _calls(items: Items, weights: Weights) -> Iterator[tuple[Any, ...]]:
     """Return the arguments of each update: plain Python values, which is what sketches take."""
     plain = items.tolist() if isinstance(items, np.ndarray) else items
     return ((item,) for item in plain) if weights is None else zip(plain, weights.tolist(), strict=True)
+
+
+def seeded_copies(make: Make, count: int, entropy: Entropy) -> SketchCopies:
+    """Return copies of a sketch with fresh seeds, and a spare.
+
+    Raises:
+        InvalidParameter: if it makes no sketches, or such that do not differ.
+    """
+    if not callable(make):
+        raise InvalidParameter("sketch", make, "a kind of sketch, or a function that makes one of a seed")
+    seeds = [below(entropy, _SEEDS) for _ in range(count + 1)]
+    sketches = [_made(make, seed) for seed in seeds]
+    if len({id(sketch) for sketch in sketches}) <= count:
+        raise InvalidParameter("sketch", make, "a function that makes another sketch each time: it gave one twice")
+    _check_different(make, seeds[:count], entropy)
+    return SketchCopies(sketches[:count], sketches[count])
+
+
+def _made(make: Make, seed: int) -> Sketch:
+    sketch = make(seed)
+    if not callable(getattr(sketch, "update", None)) or not callable(getattr(sketch, "estimate", None)):
+        raise InvalidParameter("sketch", make, "a function that makes objects with `update` and `estimate`")
+    return sketch
+
+
+def _check_different(make: Make, seeds: list[int], entropy: Entropy) -> None:
+    """Feed two that do not differ yet until they do, then the others; go on with those that still agree."""
+    key = below(entropy, int(PRIME))
+    groups = [[_Trial(make, seed, key) for seed in seeds]]
+    while groups:
+        group = groups.pop()
+        needed = _items_to_differ(make, *group[:2])
+        agreeing: dict[tuple[float, ...], list[_Trial]] = {}
+        for trial in group:
+            agreeing.setdefault(trial.after(needed), []).append(trial)
+        groups += [trials for trials in agreeing.values() if len(trials) > 1]
+
+
+def _items_to_differ(make: Make, first: _Trial, second: _Trial) -> int:
+    """Return after how many items two trials differ."""
+    items = _COMPARED
+    while first.after(items) == second.after(items):
+        if items >= _MOST_ITEMS:
+            alike = "two with different seeds had the same estimates on all"
+            expected = f"a function of a seed whose sketches differ: {alike} of {items:,} random items"
+            raise InvalidParameter("sketch", make, expected)
+        items *= 2
+    return items
+
+
+def _is_compared(items: int) -> bool:
+    """Return whether estimates are compared after so many items."""
+    return not items % (2 ** (items - 1).bit_length() // _COMPARED or 1)
+
+
+@final
+class _Trial:
+    """A twin of a copy, fed with items that are the same for all twins."""
+
+    def __init__(self, make: Make, seed: int, key: int) -> None:
+        self._make = make
+        self._sketch = _made(make, seed)
+        self._key = key
+        self._items = 0
+        self._estimates: list[float] = []
+
+    def after(self, items: int) -> tuple[float, ...]:
+        """Return all estimates that are compared, the last one after so many items, a power of two."""
+        while self._items < items:
+            self._items += 1
+            self._update((self._items * self._key) % int(PRIME))
+            if _is_compared(self._items):
+                self._estimates.append(self._estimate())
+        return tuple(self._estimates)
+
+    def _update(self, item: int) -> None:
+        try:
+            self._sketch.update(item)
+        except Exception as error:
+            expected = f"a function that makes sketches of integers: one refused {item} ({type(error).__name__})"
+            raise InvalidParameter("sketch", self._make, expected) from error
+
+    def _estimate(self) -> float:
+        try:
+            estimate = float(self._sketch.estimate())
+        except Exception:  # noqa: BLE001 - it has no estimate, whatever the reason
+            estimate = math.nan
+        if not math.isfinite(estimate):
+            expected = "a function that makes sketches with finite estimates: one gave"
+            raise InvalidParameter("sketch", self._make, f"{expected} {estimate} after {self._items} items")
+        return estimate

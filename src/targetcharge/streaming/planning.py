@@ -20,8 +20,7 @@ from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.exact import exact_hits
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import up
-from targetcharge.streaming.consensus import INERTIA, bonus_of
-from targetcharge.streaming.grid import Grid
+from targetcharge.streaming.consensus import INERTIA, Grid, bonus_of
 
 if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
@@ -84,25 +83,25 @@ def plan(
         InvalidParameter: if so few copies cannot do it.
     """
     check_budget(budget)
-    asked = checks.positive_integer("estimates", estimates)
-    grid = Grid.of(smallest, largest, tolerance)
-    weight = copies_of(copies) + bonus_of(inertia, copies)
+    estimates = checks.positive_integer("estimates", estimates)
+    grid = Grid(smallest, largest, tolerance)
+    weight = check_copies(copies) + bonus_of(inertia, copies)
     if query_epsilon is not None:
         query_epsilon = checks.query_epsilon(query_epsilon)
     else:
-        query_epsilon = 2 * math.log(max(2.0, asked * grid.most_moves / (2 * _FALSE_MOVES))) / weight
+        query_epsilon = 2 * math.log(max(2.0, estimates * grid.most_moves / (2 * _FALSE_MOVES))) / weight
         if query_epsilon > checks.MAX_QUERY_EPSILON:
             needed = math.ceil(copies * query_epsilon / checks.MAX_QUERY_EPSILON)
-            raise InvalidParameter("copies", copies, f"about {needed} or more for {asked:,} estimates")
+            raise InvalidParameter("copies", copies, f"about {needed} or more for {estimates:,} estimates")
     return StreamPlan(int(copies), query_epsilon, exact_hits(query_epsilon, budget))
 
 
-def copies_of(value: int) -> int:
+def check_copies(copies: int) -> int:
     """Return a number of copies: from 2 to 10,000."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not 2 <= value <= MOST_COPIES:
-        raise InvalidParameter("copies", value, f"an integer from 2 to {MOST_COPIES:,}")
-    return int(value)
+    whole = isinstance(copies, numbers.Integral) and not isinstance(copies, bool)
+    if not whole or not 2 <= copies <= MOST_COPIES:
+        raise InvalidParameter("copies", copies, f"an integer from 2 to {MOST_COPIES:,}")
+    return int(copies)
 
 
 def share_of_wrong_copies(budget: Budget, failure: float) -> float:

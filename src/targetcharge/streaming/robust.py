@@ -27,10 +27,8 @@ from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions import Session
 from targetcharge.sessions.attempt import attempt
 from targetcharge.streaming import planning
-from targetcharge.streaming.consensus import INERTIA, Consensus
-from targetcharge.streaming.copies import Kind
-from targetcharge.streaming.grid import Grid
-from targetcharge.streaming.independence import seeded
+from targetcharge.streaming.consensus import INERTIA, Consensus, Grid
+from targetcharge.streaming.copies import Kind, seeded_copies
 from targetcharge.streaming.publishing import ByAggregation, ByConsensus
 
 if TYPE_CHECKING:
@@ -40,8 +38,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.sessions.reading import Reading
-    from targetcharge.streaming.copies import Copies, Items, Weights
-    from targetcharge.streaming.independence import Make
+    from targetcharge.streaming.copies import Copies, Items, Make, Weights
     from targetcharge.streaming.publishing import Aggregate, Publisher, Value
 
 _ENTRIES = 1_000
@@ -84,7 +81,7 @@ class RobustStream:
             aggregate: another way to choose: from the published value to an algorithm of the copies' estimates (an
                 array) that is ε-DP where one of them is replaced. Any outcome but the published one costs.
         """
-        grid = Grid.of(smallest, largest, tolerance)
+        grid = Grid(smallest, largest, tolerance)
         settings = {"tolerance": tolerance, "inertia": inertia, "smallest": smallest, "largest": largest}
         self.plan = planning.plan(budget, copies, query_epsilon, estimates=estimates, **settings)
         if not self.plan.changes and query_epsilon is None:
@@ -218,7 +215,7 @@ class RobustStream:
 
 def _copies(sketch: Kind | Make, count: int) -> Copies:
     if not isinstance(sketch, Kind):
-        return seeded(sketch, count, SystemEntropy())
+        return seeded_copies(sketch, count, SystemEntropy())
     if isinstance(sketch, type):
         raise InvalidParameter("sketch", sketch, f"one of this kind: {sketch.__name__}()")
     return sketch.copies(count, SystemEntropy())
