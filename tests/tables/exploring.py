@@ -14,7 +14,7 @@ from tests.tables.lockstep import Parted, Twins, facts, playing
 from tests.tables.tiny import quick
 
 from targetcharge.audit.exact import Claim, View, Views, judge
-from targetcharge.audit.exact.chance import Chance
+from targetcharge.audit.exact.explore import Choices
 
 LIMIT = 20_000
 
@@ -72,7 +72,7 @@ def explore(opened, game, limit=LIMIT):
             if paths == limit:
                 msg = f"more than {limit} ways"
                 raise RuntimeError(msg)
-            chance = Chance(given)
+            chance = Choices(given)
             views, paid = _played(players, opened, game, chance)
             for side, view in enumerate(views):
                 add(view, side, chance.weights[side])

@@ -13,7 +13,7 @@ from tests.audit.exact.broken import broken
 
 import targetcharge as tc
 from targetcharge.audit.exact import Claim, attack, explore, judge, opener
-from targetcharge.audit.exact.strategy import STOP, Strategy
+from targetcharge.audit.exact.attack import STOP, Strategy
 from targetcharge.audit.exact.tools import TOOLS, usable
 from targetcharge.errors import TooLarge
 

@@ -11,7 +11,7 @@ from tests.audit.exact.broken import MISTAKES, ORDER, broken
 
 from targetcharge.accounting import exact_epsilon
 from targetcharge.audit.exact import ODOMETER, Claim, Running, Twin, explore, judge, leaky, opener, response
-from targetcharge.audit.exact.strategy import Strategy
+from targetcharge.audit.exact.attack import Strategy
 
 ONE = opener(1.0, hits=1)
 TWO = opener(0.1, hits=2)

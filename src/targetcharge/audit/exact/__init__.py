@@ -1,12 +1,10 @@
 """Exact audits: whole interactions of small sessions, enumerated through the real session code."""
 
 from targetcharge.audit.exact.attack import attack
-from targetcharge.audit.exact.claims import ODOMETER, Claim, Running, opener
-from targetcharge.audit.exact.explore import LIMIT, explore
-from targetcharge.audit.exact.judge import judge
+from targetcharge.audit.exact.explore import LIMIT, View, Views, curve, explore, hockey_stick, losses, moment
+from targetcharge.audit.exact.judge import ODOMETER, Claim, Running, judge, opener
 from targetcharge.audit.exact.pairs import Pair, Twin, check_pair, leaky, mixed, response, saturated
 from targetcharge.audit.exact.player import Player
-from targetcharge.audit.exact.views import View, Views, curve, hockey_stick, losses, moment
 
 __all__ = [
     "LIMIT",

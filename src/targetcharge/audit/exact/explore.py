@@ -10,23 +10,30 @@ probabilities, on either dataset, of everything the analyst got to see. Nothing 
 >>> views = explore(opener(0.5, hits=2), game)
 >>> len(views), views.paths, hockey_stick(views, [0.5]).round(4).tolist()
 (4, 4, [0.1525])
+>>> losses(views).round(6).tolist(), round(moment(views, 2.0), 6)
+([-1.0, 0.0, 1.0], 0.439653)
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
 
 from targetcharge import checks
-from targetcharge.audit.exact.chance import Chance, Strayed, Tree, not_a_function
-from targetcharge.audit.exact.looks import facts_of
-from targetcharge.audit.exact.player import Player
-from targetcharge.audit.exact.views import View, Views
+from targetcharge.audit.exact.pairs import value_of
+from targetcharge.audit.exact.player import Player, facts_of
 from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from targetcharge.accounting.meter import Odometer, Totals
+    from targetcharge.audit.exact.pairs import Chances, Pair
     from targetcharge.sessions import Session
 
     Opened = Callable[[], Session]
@@ -35,8 +42,184 @@ if TYPE_CHECKING:
     Game = Callable[[Player], None]
     """What an analyst does: calls that follow from what was seen."""
 
+    Reading = tuple[Totals, int, Odometer]
+    """What one meter shows: totals, hits left, the odometer."""
+
 LIMIT: Final = 100_000
 """The most runs through a game, unless told otherwise."""
+
+
+# What was seen.
+
+
+@final
+@dataclass(frozen=True)
+class View:
+    """Everything that was seen in one way a game may go.
+
+    Attributes:
+        events: what came back from each call: answers, refusals, failures, and the meters after it.
+        meters: what the meters show at the end.
+        transcript: the session's, at the end.
+        pending: the releases that wait for a revision, at the end.
+    """
+
+    events: tuple[tuple[object, ...], ...]
+    meters: tuple[Reading, ...]
+    transcript: tuple[tuple[object, ...], ...]
+    pending: tuple[int, ...] = ()
+
+    @property
+    def hits(self) -> int:
+        """Return the hits that the meters show; with alternatives the most."""
+        return max(odometer.hits for _, _, odometer in self.meters)
+
+
+@final
+@dataclass(frozen=True)
+class Views:
+    """All that can be seen in a game.
+
+    Attributes:
+        seen: each view's probabilities on either dataset.
+        paths: how many runs through the session they were gathered from.
+    """
+
+    seen: Mapping[View, Chances]
+    paths: int
+
+    def __len__(self) -> int:
+        """Return the number of views."""
+        return len(self.seen)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Return the probabilities, a row for each view."""
+        return np.array(list(self.seen.values()))
+
+
+def losses(views: Views) -> NDArray[np.float64]:
+    """Return the finite privacy losses of the views, each once, rising: there the curve δ(ε) bends."""
+    weights = views.weights
+    first, second = np.log(weights[(weights > 0).all(axis=1)]).T
+    rising = np.sort(first - second)
+    return rising[np.diff(rising, prepend=-np.inf) > 1e-12]
+
+
+def hockey_stick(views: Views, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, for each ε, the smallest δ with which what is seen is (ε, δ)-indistinguishable, either way."""
+    first, second = views.weights.T
+    factors = np.exp(np.asarray(epsilons, dtype=np.float64))[:, None]
+    forward = np.maximum(0.0, first - factors * second).sum(axis=1)
+    backward = np.maximum(0.0, second - factors * first).sum(axis=1)
+    return np.asarray(np.maximum(forward, backward))
+
+
+def moment(views: Views, order: float) -> float:
+    """Return ln E[e^{(order-1)·loss}], the worse direction; infinite if a view gives the dataset away."""
+    weights = views.weights
+    weights = weights[(weights > 0).any(axis=1)]
+    if (weights == 0).any():
+        return math.inf
+    first, second = np.log(weights.T)
+    forward, backward = (
+        np.exp(order * law + (1 - order) * other).sum() for law, other in ((first, second), (second, first))
+    )
+    return math.log(max(forward, backward))
+
+
+def curve(views: Views) -> list[tuple[float, float]]:
+    """Return (ε, δ) where the exact curve δ(ε) bends; between them δ is linear in e^ε."""
+    bends = np.unique(np.append(0.0, np.abs(losses(views))))
+    return [(float(bend), float(delta)) for bend, delta in zip(bends, hockey_stick(views, bends), strict=True)]
+
+
+# One run, and the tree of all runs.
+
+
+@final
+@dataclass
+class Choices:
+    """Which outcome every draw of one run takes: the first choices are given, all further draws take the first.
+
+    Attributes:
+        given: which outcome each of the first draws takes.
+        taken: for each draw, the outcome taken and how many there were.
+        weights: the probability of these choices on either dataset.
+
+    Example:
+        >>> choices, pair = Choices([1]), {"a": (0.75, 0.25), "b": (0.25, 0.75)}
+        >>> choices.draw(pair), choices.draw(pair), choices.weights
+        ('b', 'a', (0.1875, 0.1875))
+        >>> choices.following(), choices.progress()
+        ([1, 1], 0.5)
+    """
+
+    given: list[int]
+    taken: list[tuple[int, int]] = field(default_factory=list)
+    weights: Chances = (1.0, 1.0)
+
+    def draw(self, pair: Pair) -> object:
+        """Return the outcome whose turn it is; raise it if it is an exception."""
+        possible = [item for item in pair.items() if max(item[1]) > 0]
+        place = len(self.taken)
+        index = self.given[place] if place < len(self.given) else 0
+        self.taken.append((index, len(possible)))
+        outcome, chances = possible[index]
+        self.weights = (self.weights[0] * chances[0], self.weights[1] * chances[1])
+        if isinstance(outcome, type):
+            raise outcome
+        return value_of(outcome)
+
+    def following(self) -> list[int] | None:
+        """Return the first choices of the next run; None if this was the last."""
+        taken = list(self.taken)
+        while taken and taken[-1][0] + 1 == taken[-1][1]:
+            taken.pop()
+        return [index for index, _ in taken[:-1]] + [taken[-1][0] + 1] if taken else None
+
+    def progress(self) -> float:
+        """Return which part of the tree lies before this run, counting each outcome alike."""
+        before, width = 0.0, 1.0
+        for index, count in self.taken:
+            width /= count
+            before += index * width
+        return before
+
+
+class Strayed(Exception):  # noqa: N818 - ends a run; `explore` says why
+    """The game does not follow from what was seen."""
+
+
+@final
+@dataclass
+class Tree:
+    """What has been seen and asked in all runs: what comes next must follow from what was seen.
+
+    Attributes:
+        nodes: a number for each view so far, by the view before it and what was seen then.
+        asked: what was asked after a view, and drawn in that call.
+        losses: what a call told, by the view after it.
+        strayed: whether something else was asked or drawn than in another run after the same view.
+    """
+
+    nodes: dict[tuple[int, Hashable], int] = field(default_factory=dict)
+    asked: dict[tuple[int, Hashable], Hashable] = field(default_factory=dict)
+    losses: dict[int, float] = field(default_factory=dict)
+    strayed: bool = False
+
+    def after(self, node: int, facts: Hashable) -> int:
+        """Return the view that follows."""
+        return self.nodes.setdefault((node, facts), len(self.nodes) + 1)
+
+    def note(self, node: int, place: Hashable, what: Hashable) -> None:
+        """Compare what is asked (or drawn, at this place) with other runs that saw the same."""
+        self.strayed |= self.asked.setdefault((node, place), what) != what
+
+    def check(self) -> None:
+        """End a run that does not follow from what was seen: outside of algorithms, whose errors are outcomes."""
+        if self.strayed:
+            raise Strayed
 
 
 def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
@@ -54,31 +237,32 @@ def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
     limit = checks.positive_integer("limit", limit)
     if not callable(game):
         raise InvalidParameter("game", game, "a function of a Player")
-    seen: dict[View, tuple[float, float]] = {}
-    tree, paths, chance = Tree(), 0, Chance([])
+    seen: dict[View, Chances] = {}
+    tree, paths, choices = Tree(), 0, Choices([])
     given: list[int] | None = []
     while given is not None:
         if paths == limit:
-            raise _too_many(limit, chance)
-        chance = Chance(given)
+            about = limit / max(choices.progress(), 1e-300)
+            raise TooLarge("limit", limit, f"larger, or the game shorter: it has about {about:.2g} paths")
+        choices = Choices(given)
         try:
-            view = _play(opened, game, chance, tree)
+            view = _play(opened, game, choices, tree)
         except Strayed:
-            raise not_a_function(game) from None
+            raise _not_a_function(game) from None
         before = seen.get(view, (0.0, 0.0))
-        seen[view] = (before[0] + chance.weights[0], before[1] + chance.weights[1])
+        seen[view] = (before[0] + choices.weights[0], before[1] + choices.weights[1])
         paths += 1
-        given = chance.following()
+        given = choices.following()
     for side in (0, 1):
         if abs(math.fsum(weights[side] for weights in seen.values()) - 1) > 1e-9:
-            raise not_a_function(game)
+            raise _not_a_function(game)
     return Views(seen, paths)
 
 
-def _play(opened: Opened, game: Game, chance: Chance, tree: Tree) -> View:
+def _play(opened: Opened, game: Game, choices: Choices, tree: Tree) -> View:
     """Return what is seen of a game with these choices."""
     with opened() as session:
-        player = Player(session, chance, tree)
+        player = Player(session, choices, tree)
         game(player)
         player.end()
         transcript = tuple(facts_of(answer) for answer in session.transcript)
@@ -86,7 +270,9 @@ def _play(opened: Opened, game: Game, chance: Chance, tree: Tree) -> View:
         return View(player.view, player.meters(), transcript, pending)
 
 
-def _too_many(limit: int, chance: Chance) -> TooLarge:
-    about = limit / max(chance.progress(), 1e-300)
-    expected = f"larger, or the game shorter: it has about {about:.2g} paths"
-    return TooLarge("limit", limit, expected)
+def _not_a_function(game: object) -> InvalidParameter:
+    expected = (
+        "a function of what was seen: after the same answers it asked different things, so it uses a randomness"
+        " or a memory of its own, or an outcome that was not published"
+    )
+    return InvalidParameter("game", game, expected)

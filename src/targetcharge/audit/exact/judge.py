@@ -1,4 +1,4 @@
-"""Judging: what can be told from a game against what its session claims.
+"""Judging: what can be told from a game against what its session's meter claims.
 
 >>> from targetcharge.audit.exact import Claim, explore, judge, opener, response
 >>> opened = opener(1.0, hits=1)
@@ -9,24 +9,39 @@
 >>> verdict = judge(explore(opened, game), Claim.of(opened()))
 >>> verdict.passed, verdict.quantity, verdict.at, verdict.ratio > 0.999
 (True, 'delta', 1.0, True)
+>>> round(Claim.of(opener(0.1, hits=1)()).delta(1.0), 9)
+0.000105829
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from targetcharge.audit.exact.claims import Claim, Running
-from targetcharge.audit.exact.views import hockey_stick, losses, moment
+from targetcharge import checks
+from targetcharge.accounting.budget import Budget
+from targetcharge.accounting.exact.lattice import Lattice, Level
+from targetcharge.accounting.kind import Kind
+from targetcharge.accounting.meter.tariff import ExactTariff
+from targetcharge.accounting.renyi import log_delta_of_total, renyi_epsilon
+from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.audit.exact.explore import hockey_stick, losses, moment
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import from_grains
+from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
-    from targetcharge.audit.exact.views import Views
+    from targetcharge.accounting.meter import Tariff
+    from targetcharge.audit.exact.explore import Opened, View, Views
 
 ROUNDING: Final = 1e-9
 """Relative: of claims, which are upper bounds, and of sums of products of probabilities."""
@@ -34,10 +49,150 @@ ROUNDING: Final = 1e-9
 _NOISE: Final = 1e-13
 """Absolute: of sums of differences of probabilities."""
 
-_SMALLEST: Final = 1e-9
+_SMALLEST_DELTA: Final = 1e-12
+"""To which exact claims are computed."""
+
+_SMALLEST_RATED: Final = 1e-9
 """Ratios are told where the claimed δ is at least this: below it they are rounding."""
 
+_MOST_BENDS: Final = 10_000
+"""A claim with more multiples of the query ε than this is compared at the first of them only."""
+
 _MOST_ROWS: Final = 60
+
+
+# Claims.
+
+
+@final
+@dataclass(frozen=True)
+class Claim:
+    """What a session promises whatever happens: a curve δ(ε), and a Rényi moment where the meter adds up prices.
+
+    Attributes:
+        name: in words.
+        delta: the claimed δ at an ε.
+        bends: where else than at the multiples of the query ε, below, to compare.
+        order: of the moment; None if there is none, or if computations have a δ of their own.
+        total: the claimed ln E[e^{(order-1)·loss}].
+        reserve: the part of δ that is kept for computations with a δ of their own. A game that spends less of it
+            is judged by what it spends: else a charge that is missing could hide in what is left.
+    """
+
+    name: str
+    delta: Callable[[float], float]
+    bends: tuple[float, ...]
+    order: float | None = None
+    total: float = math.inf
+    reserve: float = 0.0
+
+    @classmethod
+    def of(cls, session: Session) -> Claim:
+        """Return the claim of a session that was just opened: by its capacity, its declared kinds, its reserve."""
+        meters = session.meters
+        tariffs = [meter.tariff for meter in meters]
+        reserve, whole = meters[0].delta_left, meters[0].guarantee
+        steps = [tariff.query_epsilon if isinstance(tariff, ExactTariff) else 0.05 for tariff in tariffs]
+
+        def delta(epsilon: float) -> float:
+            promised = math.fsum(_delta(tariff, epsilon) for tariff in tariffs) + reserve
+            return min(1.0, promised, whole.delta if epsilon >= whole.epsilon else 1.0)
+
+        count = min(_MOST_BENDS, math.ceil(whole.epsilon / min(steps)))
+        multiples = {min(whole.epsilon, step * place) for step in steps for place in range(count + 1)}
+        bends = tuple(sorted(multiples | {whole.epsilon}))
+        name = f"{tariffs[0].name} meter, budget ({whole.epsilon:.4g}, {whole.delta:.4g})"
+        if tariffs[0].name == "exact" or reserve:
+            return cls(name, delta, bends, reserve=reserve)
+        total = float(np.logaddexp.reduce([from_grains(tariff.capacity) for tariff in tariffs]))
+        return cls(name, delta, bends, tariffs[0].order, total)
+
+
+def _delta(tariff: Tariff, epsilon: float) -> float:
+    """Return what one meter claims."""
+    if isinstance(tariff, ExactTariff):
+        return _level(tariff.kind, tariff.query_epsilon, tariff.capacity).delta_at(epsilon)
+    return math.exp(min(0.0, log_delta_of_total(from_grains(tariff.capacity), tariff.order, epsilon)))
+
+
+@functools.lru_cache(maxsize=256)
+def _level(kind: Kind, query_epsilon: float, hits: int) -> Level:
+    *_, last = Lattice.for_hits(kind, query_epsilon, hits, _SMALLEST_DELTA).levels(hits)
+    return last
+
+
+@final
+@dataclass(frozen=True)
+class Running:
+    """A claim that is shown while the session goes on, so that somebody may stop because of it.
+
+    It is true if E[(1 - e^{shown ε - loss})₊] ≤ δ for what is seen at the stop, either way.
+
+    Attributes:
+        name: in words.
+        epsilon: the ε that is shown at the end of a view.
+        delta: the δ that is shown with it; of all views the largest.
+    """
+
+    name: str
+    epsilon: Callable[[View], float]
+    delta: Callable[[Views], float]
+
+
+ODOMETER: Final = Running(
+    "the odometer",
+    lambda view: min(odometer.epsilon for _, _, odometer in view.meters),
+    lambda views: max(odometer.delta for view in views.seen for _, _, odometer in view.meters),
+)
+"""The running figure of `meter.odometer()`; with alternatives the smallest."""
+
+
+def opener(
+    query_epsilon: float,
+    hits: int,
+    delta: float = 0.02,
+    *,
+    meter: str = "exact",
+    targets: Sequence[Target] | Target | None = None,
+    alternatives: Sequence[Target] | None = None,
+    computation_delta: float = 0.0,
+) -> Opened:
+    """Return a function that opens sessions, in memory and without data, that have just this many hits.
+
+    Args:
+        query_epsilon: of the session.
+        hits: of its declared targets; with alternatives for each of them.
+        delta: of its budget, apart from `computation_delta`.
+        meter: "exact" or "renyi".
+        targets: as for a session.
+        alternatives: as for a session.
+        computation_delta: as for a session; it is added to the budget.
+    """
+    checks.choice("meter", meter, ("exact", "renyi"))
+    hits, delta = checks.hits(hits), checks.positive_delta(delta)
+    chosen = alternatives or targets or NotPrior(prior=False)
+    members = [chosen] if isinstance(chosen, Target) else list(chosen)
+    share = delta / len(alternatives or "1") * (1 - 1e-9)
+    if meter == "renyi":
+        examples = members if alternatives else members[:1]
+        whole = max(renyi_epsilon(target, query_epsilon, hits, share) for target in examples)
+    else:
+        kinds = [target.kind(query_epsilon) for target in members]
+        unions = kinds if alternatives else [functools.reduce(Kind.__or__, kinds)]
+        whole = max(_level(kind, query_epsilon, hits).epsilon_at(share) for kind in unions)
+    return functools.partial(
+        Session,
+        None,
+        Budget(whole * (1 + 1e-9), delta + computation_delta * (1 + 1e-9)),
+        query_epsilon,
+        meter=meter,
+        targets=targets,
+        alternatives=alternatives,
+        computation_delta=computation_delta,
+    )
+
+
+# Verdicts.
 
 
 def judge(views: Views, claim: Claim | Running, worst: str = "") -> Verdict:
@@ -54,24 +209,25 @@ def judge(views: Views, claim: Claim | Running, worst: str = "") -> Verdict:
     """
     match claim:
         case Running():
-            return _running(views, claim, worst)
+            return _judge_running(views, claim, worst or claim.name)
         case Claim():
-            told = _curve(views, claim, worst)
+            by_curve = _judge_curve(views, claim, worst or claim.name)
             if claim.order is None:
-                return told
-            found = _moment(views, claim, worst, told.curve)
-            return max(told, found, key=lambda verdict: (not verdict.passed, verdict.ratio))
+                return by_curve
+            by_moment = _judge_moment(views, claim, claim.order, by_curve)
+            return max(by_curve, by_moment, key=lambda verdict: (not verdict.passed, verdict.ratio))
         case _:
             raise InvalidParameter("claim", claim, "Claim.of(session), or a Running claim")
 
 
-def _curve(views: Views, claim: Claim, worst: str) -> Verdict:
+def _judge_curve(views: Views, claim: Claim, worst: str) -> Verdict:
     points = _points(views, claim)
-    told = hockey_stick(views, points)
+    attained = hockey_stick(views, points)
     most = np.array([claim.delta(float(point)) for point in points])
     claimed = np.where(most < 1, np.maximum(0.0, most - _unspent(views, claim)), most)
-    ratios = np.where(claimed >= _SMALLEST, np.maximum(0.0, told - _NOISE) / np.maximum(claimed, _SMALLEST), 0.0)
-    beyond = told - claimed * (1 + ROUNDING) - _NOISE
+    rated = np.maximum(0.0, attained - _NOISE) / np.maximum(claimed, _SMALLEST_RATED)
+    ratios = np.where(claimed >= _SMALLEST_RATED, rated, 0.0)
+    beyond = attained - claimed * (1 + ROUNDING) - _NOISE
     place = int(ratios.argmax())
     if beyond.max() > 0 and beyond[place] <= 0:  # only where the claim is too small for a ratio
         place = int(beyond.argmax())
@@ -81,11 +237,11 @@ def _curve(views: Views, claim: Claim, worst: str) -> Verdict:
         mode="exact",
         quantity="delta",
         claimed=float(claimed[place]),
-        attained=float(told[place]),
+        attained=float(attained[place]),
         at=float(points[place]),
         runs=views.paths,
-        worst=worst or claim.name,
-        curve=tuple((float(points[row]), float(claimed[row]), float(told[row])) for row in rows),
+        worst=worst,
+        curve=tuple((float(points[row]), float(claimed[row]), float(attained[row])) for row in rows),
     )
 
 
@@ -104,38 +260,34 @@ def _points(views: Views, claim: Claim) -> NDArray[np.float64]:
     return np.unique(np.append(bends, (bends[1:] + bends[:-1]) / 2))
 
 
-def _moment(views: Views, claim: Claim, worst: str, rows: tuple[tuple[float, float, float], ...]) -> Verdict:
-    order = claim.order or 0.0
-    told = moment(views, order)
-    return Verdict(
-        passed=told <= claim.total * (1 + ROUNDING) + _NOISE,
-        mode="exact",
+def _judge_moment(views: Views, claim: Claim, order: float, by_curve: Verdict) -> Verdict:
+    attained = moment(views, order)
+    return replace(
+        by_curve,
+        passed=attained <= claim.total * (1 + ROUNDING) + _NOISE,
         quantity="moment",
         claimed=claim.total,
-        attained=told,
+        attained=attained,
         at=order,
-        runs=views.paths,
-        worst=worst or claim.name,
-        curve=rows,
     )
 
 
-def _running(views: Views, claim: Running, worst: str) -> Verdict:
+def _judge_running(views: Views, claim: Running, worst: str) -> Verdict:
     """Return whether E[(1 - e^{shown - L})₊] ≤ δ; reported as a δ, at the largest ε shown."""
     shown = np.array([claim.epsilon(view) for view in views.seen])
     first, second = views.weights.T
-    told = max(
-        float(np.maximum(0.0, one - np.exp(shown) * other).sum())
-        for one, other in ((first, second), (second, first))
+    attained = max(
+        float(np.maximum(0.0, law - np.exp(shown) * other).sum())
+        for law, other in ((first, second), (second, first))
     )
     delta = claim.delta(views)
     return Verdict(
-        passed=told <= delta * (1 + ROUNDING) + _NOISE,
+        passed=attained <= delta * (1 + ROUNDING) + _NOISE,
         mode="exact",
         quantity="delta",
         claimed=delta,
-        attained=told,
+        attained=attained,
         at=float(shown.max()),
         runs=views.paths,
-        worst=worst or claim.name,
+        worst=worst,
     )

@@ -11,48 +11,51 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from targetcharge.accounting.targets import Between, Boundary, NotPrior, QTarget, Target
 from targetcharge.audit.exact import pairs
-from targetcharge.audit.exact.chance import Strayed
-from targetcharge.audit.exact.looks import error_facts, looks, part, says_yes, seen_of, selected
-from targetcharge.errors import InvalidParameter, TargetChargeError
+from targetcharge.audit.exact.pairs import value_of
+from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import Algorithm
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
 from targetcharge.mechanisms.wrappers import agreement, twice
 from targetcharge.sessions import Release
+from targetcharge.sessions.selection import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
 
-    from targetcharge.audit.exact.chance import Chance, Tree
+    from targetcharge.audit.exact.explore import Choices, Reading, Tree
     from targetcharge.audit.exact.pairs import Pair
-    from targetcharge.audit.exact.views import Reading
     from targetcharge.mechanisms.algorithm import Support
     from targetcharge.sessions import Session
     from targetcharge.sessions.selection import Stop
 
+_MOST_JOINT: Final = 1024
+"""Selections with more joint outcomes leave the loss as it was."""
+
+Result = TypeVar("Result")
+
 
 @dataclass
-class Waiting:
+class PendingRelease:
     """A release that waits for a revision.
 
     Attributes:
         release: the session's.
         law: the outcomes it may still have.
-        told: what it told so far.
+        loss: the part of the player's loss that it told so far.
     """
 
     release: Release
     law: Pair
-    told: float
-
-
-Found = TypeVar("Found")
+    loss: float
 
 
 @final
@@ -68,26 +71,24 @@ class Player:
         refused: how many calls in a row raised an error.
     """
 
-    def __init__(self, session: Session, chance: Chance, tree: Tree) -> None:
+    def __init__(self, session: Session, choices: Choices, tree: Tree) -> None:
         """Play one run; `explore` does this."""
         self.session = session
         self.loss = 0.0
-        self.pending: list[Waiting] = []
+        self.pending: list[PendingRelease] = []
         self.refused = 0
         self._events: list[tuple[object, ...]] = []
-        self._chance, self._tree, self._node = chance, tree, 0
-        self._call = 0
+        self._choices, self._tree, self._node = choices, tree, 0
+        self._drawn_before = 0
         self._laws: dict[int, tuple[Algorithm, Pair]] = {}
-        self._strayed = False
 
     # Algorithms.
 
     def draw(self, pair: Pair) -> object:
         """Draw an outcome, inside an algorithm of one's own; whether it is private is not checked."""
-        place = tuple(self._chance.taken[self._call :])
-        if not self._tree.follows(self._node, ("draw", place), tuple(pair.items())):
-            self._strayed = True
-        return self._chance.draw(pair)
+        place = tuple(self._choices.taken[self._drawn_before :])
+        self._tree.note(self._node, ("draw", place), tuple(pair.items()))
+        return self._choices.draw(pair)
 
     def algorithm(
         self,
@@ -111,33 +112,32 @@ class Player:
                 raise InvalidParameter(
                     "targets", target, "NotPrior, Everything or a QTarget; else use `between`, …"
                 )
-        return self._made(pair, epsilon, delta, targets, default_target)
+        return self._drawing(pair, epsilon, delta, targets, default_target)
 
     def between(self, band: Between, counts: tuple[int, int], epsilon: float) -> Algorithm:
         """Return a noisy count against a band, on two datasets with these counts."""
-        pair = pairs.sides(band, counts, epsilon)
-        return self._made(pair, epsilon, 0.0, (*ANY_PRIOR, band), band)
+        return self._drawing(pairs.sides(band, counts, epsilon), epsilon, 0.0, (*ANY_PRIOR, band), band)
 
     def boundary(self, pair: Pair, epsilon: float) -> Algorithm:
         """Return the boundary wrapper around an algorithm that draws from a pair."""
         pairs.check_pair(pair, epsilon)
-        return self._made(pairs.wrapped(pair), epsilon, 0.0, (Boundary(),), Boundary())
+        return self._drawing(pairs.wrapped(pair), epsilon, 0.0, (Boundary(),), Boundary())
 
     def twice(self, pair: Pair, epsilon: float, delta: float = 0.0) -> Algorithm:
         """Return `tc.twice` of an algorithm that draws from a pair."""
-        return self._know(twice(self.algorithm(pair, epsilon, delta)), pairs.both_runs(pair))
+        return self._with_law(twice(self.algorithm(pair, epsilon, delta)), pairs.both_runs(pair))
 
     def agreement(self, pair: Pair, epsilon: float, delta: float = 0.0) -> Algorithm:
         """Return `tc.agreement` of an algorithm that draws from a pair."""
-        return self._know(agreement(self.algorithm(pair, epsilon, delta)), pairs.agreed(pair))
+        return self._with_law(agreement(self.algorithm(pair, epsilon, delta)), pairs.agreed(pair))
 
-    def _made(
+    def _drawing(
         self, pair: Pair, epsilon: float, delta: float, targets: tuple[Support, ...], own: Target | None
     ) -> Algorithm:
-        made = Algorithm("finite", epsilon, delta, lambda _data, _entropy: self.draw(pair), targets, own)
-        return self._know(made, pair)
+        run = Algorithm("finite", epsilon, delta, lambda _data, _entropy: self.draw(pair), targets, own)
+        return self._with_law(run, pair)
 
-    def _know(self, algorithm: Algorithm, law: Pair) -> Algorithm:
+    def _with_law(self, algorithm: Algorithm, law: Pair) -> Algorithm:
         self._laws[id(algorithm)] = algorithm, law
         return algorithm
 
@@ -148,7 +148,7 @@ class Player:
 
     def test(self, algorithm: Algorithm) -> Answer | None:
         """Call `Session.test`."""
-        return self._ask("test", lambda: self.session.test(algorithm), algorithm, says_yes)
+        return self._ask("test", lambda: self.session.test(algorithm), algorithm, answers_yes)
 
     def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer | None:
         """Call `Session.ask`."""
@@ -167,41 +167,41 @@ class Player:
     ) -> Answer | None:
         law = self._law(algorithm)
 
-        def event(found: object) -> Pair:
-            shown = found.outcome if isinstance(found, Answer) else found
+        def event(result: object) -> Pair:
+            shown = result.outcome if isinstance(result, Answer) else result
             return {outcome: chances for outcome, chances in law.items() if same(outcome, shown)}
 
         return self.call(call, event, label)
 
     def release(self, algorithm: Algorithm, when: Collection[object]) -> Release | None:
         """Call `Session.release`; what is not released can be revised."""
-        law = self._law(algorithm)
-        before = self.loss
-        found = self.call(
-            lambda: self.session.release(algorithm, when), lambda seen: part(law, seen, when), f"release {when!r}"
+        law, before = self._law(algorithm), self.loss
+        release = self.call(
+            lambda: self.session.release(algorithm, when),
+            lambda result: still_possible(law, result, when),
+            f"release {when!r}",
         )
-        if isinstance(found, Release) and not found.released:
-            self.pending.append(Waiting(found, part(law, found, when), self.loss - before))
-        return found if isinstance(found, Release) else None
+        if release is not None and not release.released:
+            self.pending.append(PendingRelease(release, still_possible(law, release, when), self.loss - before))
+        return release
 
     def revise(self, which: int, when: Collection[object]) -> Release | None:
         """Call `Release.revise` of a pending one."""
-        waiting = self.pending[which]
-        self.loss -= waiting.told
+        pending = self.pending[which]
+        self.loss -= pending.loss
         before = self.loss
-        found = self.call(
-            lambda: waiting.release.revise(when),
-            lambda seen: part(waiting.law, seen, when),
+        release = self.call(
+            lambda: pending.release.revise(when),
+            lambda result: still_possible(pending.law, result, when),
             f"revise {which} {when!r}",
         )
-        if not isinstance(found, Release):
-            self.loss = before + waiting.told
-            return None
-        if found.released:
+        if release is None:
+            self.loss = before + pending.loss
+        elif release.released:
             del self.pending[which]
         else:
-            waiting.law, waiting.told = part(waiting.law, found, when), self.loss - before
-        return found
+            pending.law, pending.loss = still_possible(pending.law, release, when), self.loss - before
+        return release
 
     def select(
         self, candidates: Sequence[Algorithm], k: int = 1, stop: Stop | None = None, threshold: float | None = None
@@ -209,15 +209,15 @@ class Player:
         """Call `Session.select`."""
         laws = [self._law(algorithm) for algorithm in candidates]
 
-        def event(found: object) -> Pair:
-            return selected(laws, k, stop, threshold, found) if isinstance(found, list) else {}
+        def event(result: object) -> Pair:
+            return selected_like(result, laws, k, stop, threshold) if isinstance(result, list) else {}
 
         label = f"select {k} {threshold}"
         return self.call(lambda: self.session.select(candidates, k, stop, threshold), event, label)
 
     def call(
-        self, call: Callable[[], Found], event: Callable[[object], Pair] | None = None, label: Hashable = "call"
-    ) -> Found | None:
+        self, call: Callable[[], Result], event: Callable[[object], Pair] | None = None, label: Hashable = "call"
+    ) -> Result | None:
         """Make any call and look at all there is to see.
 
         Args:
@@ -225,31 +225,32 @@ class Player:
             event: from what it returned (or the type of error it raised) to the part of a pair that looks so.
             label: what is asked, to notice a game that asks something else after the same view.
         """
-        self._call = len(self._chance.taken)
+        self._drawn_before = len(self._choices.taken)
         self._follow(label)
         error: BaseException | None = None
-        found: Found | None = None
+        result: Result | None = None
         try:
-            found = call()
+            result = call()
         except (TargetChargeError, KeyboardInterrupt, SystemExit) as caught:
             error = caught
         self._follow(label)
         self.refused = self.refused + 1 if error else 0
-        self._see(*(error_facts(error) if error else seen_of(found)))
-        if event is not None:
-            self._learn(event, type(error) if error else found)
-        return found
-
-    def _see(self, *facts: object) -> None:
-        self._events.append((*facts, *self.meters()))
+        self._events.append((*(error_facts(error) if error else result_facts(result)), *self.meters()))
         self._node = self._tree.after(self._node, self._events[-1])
+        if event is not None:
+            self._add_loss(event, type(error) if error else result)
+        return result
 
-    def _learn(self, event: Callable[[object], Pair], found: object) -> None:
+    def _add_loss(self, event: Callable[[object], Pair], result: object) -> None:
         known = self._tree.losses
         if self._node not in known:
-            chances = [sum(p) for p in zip(*event(found).values(), strict=True)]
+            chances = [sum(side) for side in zip(*event(result).values(), strict=True)]
             known[self._node] = math.log(chances[0] / chances[1]) if chances and min(chances) > 0 else 0.0
         self.loss += known[self._node]
+
+    def _follow(self, label: Hashable) -> None:
+        self._tree.note(self._node, "label", label)
+        self._tree.check()
 
     # What was seen.
 
@@ -271,7 +272,90 @@ class Player:
         """Note that the game ends after what was seen."""
         self._follow("end")
 
-    def _follow(self, label: Hashable) -> None:
-        self._strayed |= not self._tree.follows(self._node, "label", label)
-        if self._strayed:
-            raise Strayed
+
+# What an analyst sees of answers and errors.
+
+
+def facts_of(answer: Answer) -> tuple[object, ...]:
+    """Return what an answer shows; outcomes that look different are different."""
+    return (
+        repr(answer.outcome), answer.hit, answer.price, answer.units, answer.seq, answer.candidate, answer.release,
+        answer.algorithm, answer.target,
+    )  # fmt: skip
+
+
+def error_facts(error: BaseException) -> tuple[object, ...]:
+    """Return what an error shows: its type and text, and what it drags along."""
+    return type(error).__name__, str(error), repr(error.args), repr(error.__cause__), repr(error.__context__)
+
+
+def result_facts(result: object) -> tuple[object, ...]:
+    """Return what a call's result shows."""
+    match result:
+        case Answer():
+            return facts_of(result)
+        case Release():
+            return result.released, repr(result.outcome), result.price, result.seq
+        case list() | tuple():
+            return tuple(result_facts(answer) for answer in result)
+        case _:
+            return (repr(result),)
+
+
+# Which outcomes look so.
+
+
+def looks(outcome: object, shown: object) -> bool:
+    """Return whether an outcome is published as this, or raises this type of error.
+
+    Example:
+        >>> looks(pairs.Twin(True), 1), looks(0, 1), looks(ValueError, ComputationFailed)
+        (True, False, True)
+    """
+    if isinstance(outcome, type) and isinstance(shown, type):
+        return shown is (outcome if outcome in (KeyboardInterrupt, SystemExit) else ComputationFailed)
+    if isinstance(outcome, type) or isinstance(shown, type):
+        return False
+    return bool(value_of(outcome) == shown)
+
+
+def answers_yes(outcome: object, shown: object) -> bool:
+    """Return whether a test answers an outcome with this."""
+    if isinstance(outcome, type) or isinstance(shown, type):
+        return looks(outcome, shown)
+    return bool(value_of(outcome)) is shown
+
+
+def still_possible(law: Pair, result: object, when: Collection[object]) -> Pair:
+    """Return the outcomes of a release that are possible after a result: a release, or a type of error."""
+    if isinstance(result, Release) and not result.released:
+        return {
+            outcome: chances
+            for outcome, chances in law.items()
+            if not isinstance(outcome, type) and value_of(outcome) not in when
+        }
+    shown = result.outcome if isinstance(result, Release) else result
+    return {outcome: chances for outcome, chances in law.items() if looks(outcome, shown)}
+
+
+def selected_like(
+    answers: Sequence[object], laws: Sequence[Pair], k: int, stop: Stop | None, threshold: float | None
+) -> Pair:
+    """Return the joint outcomes of the candidates that would have been published like these answers."""
+    if math.prod(map(len, laws)) > _MOST_JOINT:
+        return {}
+    shown = [repr((answer.candidate, answer.outcome)) for answer in answers if isinstance(answer, Answer)]
+    same: dict[object, tuple[float, float]] = {}
+    for joint in itertools.product(*(law.items() for law in laws)):
+        outcomes = [value_of(outcome) for outcome, _ in joint]
+        if any(isinstance(outcome, type) for outcome in outcomes):
+            continue
+        released, _ = sweep(outcomes, k, threshold, stop, partial(_answer, outcomes))
+        if [repr((answer.candidate, answer.outcome)) for answer in released] == shown:
+            first, second = (math.prod(chances[side] for _, chances in joint) for side in (0, 1))
+            same[len(same)] = first, second
+    return same
+
+
+def _answer(outcomes: list[object], candidate: int) -> Answer:
+    return Answer(outcomes[candidate], hit=True, price=0.0, seq=0, candidate=candidate)

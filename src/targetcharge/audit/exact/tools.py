@@ -27,6 +27,7 @@ from targetcharge.audit.exact.pairs import Pair, Twin, leaky, mixed, response, s
 from targetcharge.audit.exact.player import Player
 from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
+from targetcharge.numerics.rounding import from_grains
 from targetcharge.outcomes import Side
 from targetcharge.sessions.selection import score_of
 
@@ -35,14 +36,16 @@ if TYPE_CHECKING:
     from targetcharge.sessions import Session
     from targetcharge.sessions.selection import Released
 
-Tool = Callable[[Player, np.random.Generator, float, int], None]
+Tool = Callable[[Player, np.random.Generator, float, int], object]
 
 OUTCOMES: Final = (0, 1, 2)
-LEAK: Final = 0.4
+_LEAK: Final = 0.4
 """Of the δ that a session keeps for its computations, what one leaky computation has."""
 
+_ERRORS: Final = (ValueError, KeyboardInterrupt, ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
-def a_pair(rng: np.random.Generator, epsilon: float, outcomes: Sequence[object]) -> Pair:
+
+def random_pair(rng: np.random.Generator, epsilon: float, outcomes: Sequence[object] = OUTCOMES) -> Pair:
     """Return randomised response in most cases, else a saturated or any random pair."""
     shuffled = [outcomes[index] for index in rng.permutation(len(outcomes))]
     kind = rng.random()
@@ -59,14 +62,18 @@ def free_outcome(rng: np.random.Generator, pair: Pair, towards: int) -> object:
     return choices[int(rng.integers(len(choices)))]
 
 
+def _steered(epsilon: float, free: object, other: object, towards: int) -> Pair:
+    """Return randomised response whose free outcome moves the loss up, unless it should go down."""
+    return response(epsilon, *((free, other) if towards >= 0 else (other, free)))
+
+
 def _test(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     plus = free_outcome(rng, {"+": (1, 0), "-": (0, 1)}, towards) == "-"  # whether a hit speaks for the first
-    pair = response(epsilon, plus=plus, minus=not plus)
-    player.test(player.algorithm(pair, epsilon))
+    player.test(player.algorithm(response(epsilon, plus=plus, minus=not plus), epsilon))
 
 
 def _prior(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
-    pair = a_pair(rng, epsilon, (0, 1, "a"))
+    pair = random_pair(rng, epsilon, (0, 1, "a"))
     player.ask_prior(player.algorithm(pair, epsilon), free_outcome(rng, pair, towards))
 
 
@@ -84,17 +91,17 @@ def _twins(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> 
 
 
 def _release(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
-    pair = a_pair(rng, epsilon, OUTCOMES)
+    pair = random_pair(rng, epsilon)
     when = frozenset(pair) - {free_outcome(rng, pair, towards)} if rng.random() < 0.6 else frozenset()
     player.release(player.algorithm(pair, epsilon), when)
 
 
 def _revise(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Revise what can still tell something; without such a release, make one that tells nothing yet."""
-    telling = [place for place, waiting in enumerate(player.pending) if len(waiting.law) > 1]
+    telling = [place for place, pending in enumerate(player.pending) if len(pending.law) > 1]
     places = telling if telling or rng.random() < 0.8 else list(range(len(player.pending)))
     if not places:
-        player.release(player.algorithm(a_pair(rng, epsilon, OUTCOMES), epsilon), frozenset())
+        player.release(player.algorithm(random_pair(rng, epsilon), epsilon), frozenset())
         return
     which = places[int(rng.integers(len(places)))]
     rest = player.pending[which].law
@@ -107,58 +114,51 @@ def _select(player: Player, rng: np.random.Generator, epsilon: float, towards: i
     count = int(rng.integers(2, 4))
     candidates = []
     for _ in range(count):
-        pair = a_pair(rng, epsilon, OUTCOMES)
+        pair = random_pair(rng, epsilon)
         lowest = next(pair[score] for score in OUTCOMES if score in pair)
         if towards and len(pair) == 2 and towards * (lowest[0] - lowest[1]) < 0:
             pair = dict(zip(pair, reversed(list(pair.values())), strict=True))  # the low score is the free one
         candidates.append(player.algorithm(pair, epsilon))
     threshold = None if rng.random() < 0.5 else float(rng.integers(0, 3))
     floors = rng.integers(-1, 3, 10)
-    stop = None if rng.random() < 0.3 else lambda seen: _floor(floors, seen)
+    stop = None if rng.random() < 0.3 else lambda released: _floor(floors, released)
     player.select(candidates, int(rng.integers(1, count + 1)), stop, threshold)
 
 
-def _floor(floors: np.ndarray, seen: Sequence[Released]) -> float | None:
+def _floor(floors: np.ndarray, released: Sequence[Released]) -> float | None:
     """Return a random function of what was released: a floor, or None."""
-    blend = sum((place + 1) * (1 + score_of(answer.outcome)) for place, answer in enumerate(seen))
+    blend = sum((place + 1) * (1 + score_of(answer.outcome)) for place, answer in enumerate(released))
     level = int(floors[int(blend) % len(floors)])
     return None if level < 0 else level
-
-
-def _everything(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
-    player.ask(player.algorithm(a_pair(rng, epsilon, OUTCOMES), epsilon), Everything())
-
-
-_ERRORS: Final = (ValueError, KeyboardInterrupt, ValueError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _failing(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Ask what may fail: an exception is an outcome too."""
     broken = _ERRORS[int(rng.integers(len(_ERRORS)))]
     free, way = int(rng.integers(2)), rng.random()
-    pair = response(epsilon, *((free, broken) if towards >= 0 else (broken, free)))
+    pair = _steered(epsilon, free, broken, towards)
     if rng.random() < 0.25:
-        pair = a_pair(rng, epsilon, (0, 1, broken))
+        pair = random_pair(rng, epsilon, (0, 1, broken))
+    algorithm = player.algorithm(pair, epsilon)
     if way < 0.15:
-        player.release(player.algorithm(pair, epsilon), frozenset({0}))
+        player.release(algorithm, frozenset({0}))
     elif way < 0.3:
-        other = player.algorithm(response(epsilon, 1, 0), epsilon)
-        player.select([player.algorithm(pair, epsilon), other], threshold=1)
+        player.select([algorithm, player.algorithm(response(epsilon, 1, 0), epsilon)], threshold=1)
     else:
-        player.ask_prior(player.algorithm(pair, epsilon), free)
+        player.ask_prior(algorithm, free)
 
 
 def _leaky(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Ask what may give the dataset away, with a δ of its own."""
-    reserve = player.session.meter.delta_left + sum(totals.delta for totals, _, _ in player.meters()) / 2**128
-    delta = reserve * LEAK
+    spent = sum(from_grains(totals.delta) for totals, _, _ in player.meters())
+    delta = (player.session.meter.delta_left + spent) * _LEAK
     if not delta > 0:
         return
     if player.pending and rng.random() < 0.7:
         player.revise(0, frozenset({2, 3}))
         return
     free, other = (0, 1) if rng.random() < 0.5 else (1, 0)
-    pair = leaky(response(epsilon, *((free, other) if towards >= 0 else (other, free))), delta, 2, 3)
+    pair = leaky(_steered(epsilon, free, other, towards), delta, 2, 3)
     way = rng.random()
     if way < 0.4:
         player.ask_prior(player.algorithm(pair, epsilon, delta), free)
@@ -168,17 +168,9 @@ def _leaky(player: Player, rng: np.random.Generator, epsilon: float, towards: in
         player.select([player.algorithm(pair, epsilon, delta) for _ in range(2)], threshold=1)
 
 
-def _twice(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
-    player.ask(player.twice(a_pair(rng, epsilon, OUTCOMES), epsilon))
-
-
-def _agreement(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
-    player.ask(player.agreement(a_pair(rng, epsilon, OUTCOMES), epsilon))
-
-
 def _declared(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Ask with a q-target that has its true q."""
-    pair = a_pair(rng, epsilon, OUTCOMES)
+    pair = random_pair(rng, epsilon)
     members = frozenset(pair) - {free_outcome(rng, pair, towards)}
     laws = list(zip(*pair.values(), strict=True))
     q = best_q(laws[0], laws[1], [outcome in members for outcome in pair], epsilon)
@@ -192,15 +184,10 @@ def _between(player: Player, rng: np.random.Generator, epsilon: float, towards: 
     player.ask(player.between(Between(0, int(rng.integers(0, 4))), counts, epsilon))
 
 
-def _boundary(player: Player, rng: np.random.Generator, epsilon: float, _: int) -> None:
-    player.ask(player.boundary(a_pair(rng, epsilon, OUTCOMES), epsilon))
-
-
 def _rivals(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
     """Ask a session that has alternatives."""
     free, other = (0, 1) if rng.random() < 0.5 else (1, 0)
-    pair = response(epsilon, *((free, other) if towards >= 0 else (other, free)))
-    player.ask(player.algorithm(pair, epsilon))
+    player.ask(player.algorithm(_steered(epsilon, free, other, towards), epsilon))
 
 
 TOOLS: Final[dict[str, Tool]] = {
@@ -210,18 +197,20 @@ TOOLS: Final[dict[str, Tool]] = {
     "release": _release,
     "revise": _revise,
     "select": _select,
-    "everything": _everything,
+    "everything": lambda player, rng, epsilon, _: player.ask(
+        player.algorithm(random_pair(rng, epsilon), epsilon), Everything()
+    ),
     "failing": _failing,
     "constant": _constant,
     "leaky": _leaky,
-    "twice": _twice,
-    "agreement": _agreement,
+    "twice": lambda player, rng, epsilon, _: player.ask(player.twice(random_pair(rng, epsilon), epsilon)),
+    "agreement": lambda player, rng, epsilon, _: player.ask(player.agreement(random_pair(rng, epsilon), epsilon)),
     "declared": _declared,
     "between": _between,
-    "boundary": _boundary,
+    "boundary": lambda player, rng, epsilon, _: player.ask(player.boundary(random_pair(rng, epsilon), epsilon)),
     "rivals": _rivals,
 }
-PLAIN: Final = ("test", "prior", "twins", "release", "revise", "select", "everything", "failing", "constant")
+_PLAIN: Final = ("test", "prior", "twins", "release", "revise", "select", "everything", "failing", "constant")
 """What every session without alternatives answers."""
 
 _NEEDS: Final[dict[str, Target]] = {
@@ -238,7 +227,7 @@ def usable(session: Session, epsilon: float) -> tuple[str, ...]:
     if len(session.meters) > 1:
         return ("rivals",)
     more = [name for name, target in _NEEDS.items() if _priced(session, target, epsilon)]
-    plain = PLAIN if _priced(session, NotPrior(prior=False), epsilon) else ()
+    plain = _PLAIN if _priced(session, NotPrior(prior=False), epsilon) else ()
     return (*plain, *more, *(("leaky",) if plain and session.meter.delta_left > 0 else ()))
 
 
