@@ -11,7 +11,7 @@ probabilities, on either dataset, of everything the analyst got to see. Nothing 
 >>> len(views), views.paths, hockey_stick(views, [0.5]).round(4).tolist()
 (4, 4, [0.1525])
 >>> losses(views).round(6).tolist(), round(moment(views, 2.0), 6)
-([-1.0, 0.0, 1.0], 0.439653)
+([-1.0, 0.0, 1.0], 0.454673)
 """
 
 from __future__ import annotations
