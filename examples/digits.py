@@ -52,7 +52,7 @@ def main() -> None:
     shown = Table("digits", "", title="what is published")
     shown.add_row("teachers", f"{chosen.teachers}, with {PRIVATE // chosen.teachers} images each")
     shown.add_row("labels", f"{len(found.rows)} of {found.asked} asked, {PUBLIC} in all")
-    shown.add_row("hits", f"{found.hits}")
+    shown.add_row("hits", f"{len(found.hits)}")
     shown.add_row("guarantee", f"ε = {labeler.guarantee_.epsilon:g}, δ = {labeler.guarantee_.delta:g}")
     shown.add_row("protects", labeler.unit_)
     console = Console()

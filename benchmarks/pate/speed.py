@@ -96,7 +96,7 @@ def _label(votes: NDArray[np.int64], mechanism: str, folder: Path | None) -> int
     if not labels.complete:
         msg = "the budget must cover the generated votes"
         raise RuntimeError(msg)
-    return labels.hits
+    return len(labels.hits)
 
 
 def _bare(votes: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -54,7 +54,7 @@ def test_a_unanimous_vote_is_the_label(mechanism, mode):
     assert labels.rows.tolist() == list(range(60))
     assert not (labels.boundary | labels.low | labels.unanswered).any()
     assert charged(session) == ((60,) * 3 if mode == "plain" else (0, 0, 0))
-    assert labels.hits == session.meter.hits
+    assert len(labels.hits) == session.meter.hits
     check_against_the_ledger(labels, session)
 
 
@@ -68,11 +68,11 @@ def test_marks_are_the_hits_of_mode_boundary(where, mechanism):
         assert labels.complete
         assert labels.hit.tolist() == labels.boundary.tolist()
         assert not labels.boundary[votes.max(axis=1) == TEACHERS].any()
-        assert charged(session) == (labels.hits,) * 3 == (int(labels.boundary.sum()),) * 3
-        assert labels.hits > 0, "of 60 requests none was marked: less likely than 1e-10"
+        assert charged(session) == (len(labels.hits),) * 3 == (int(labels.boundary.sum()),) * 3
+        assert len(labels.hits) > 0, "of 60 requests none was marked: less likely than 1e-10"
         check_against_the_ledger(labels, session)
         price = session.meter.quote(tc.Boundary(2), EPSILON)
-        assert session.meter.totals.spent == labels.hits * price.units
+        assert session.meter.totals.spent == len(labels.hits) * price.units
 
 
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
@@ -82,7 +82,7 @@ def test_labels_that_differ_from_the_prior_are_the_hits_of_mode_prior(where, met
         labels = labelled(unanimous(truth), session, mode="prior", prior=prior)
         assert labels.complete
         assert labels.hit.tolist() == (truth != prior).tolist()
-        assert charged(session) == (labels.hits,) * 3 == (int((truth != prior).sum()),) * 3
+        assert charged(session) == (len(labels.hits),) * 3 == (int((truth != prior).sum()),) * 3
         check_against_the_ledger(labels, session)
 
 
@@ -92,7 +92,7 @@ def test_a_prior_is_given_by_the_names_of_classes_and_low_agreement_differs_from
     session = session_for("prior", 10)
     labels = labelled(votes, session, mode="prior", prior=prior, classes=["a", "b", "c"], threshold=TEACHERS * 2)
     assert labels.low.all()
-    assert labels.hits == 5
+    assert len(labels.hits) == 5
     session = session_for("prior", 10)
     labels = labelled(votes, session, mode="prior", prior=prior, classes=["a", "b", "c"], threshold=10)
     assert labels.hit.tolist() == [True, False, False, False, True]
@@ -106,8 +106,8 @@ def test_disagreements_are_the_hits_of_mode_twice(where):
         assert labels.complete
         assert labels.hit.tolist() == labels.boundary.tolist()
         assert not labels.hit[:60].any()
-        assert 0 < labels.hits < 60
-        assert charged(session) == (labels.hits,) * 3
+        assert 0 < len(labels.hits) < 60
+        assert charged(session) == (len(labels.hits),) * 3
         check_against_the_ledger(labels, session)
 
 
@@ -130,7 +130,7 @@ def test_too_few_that_agree_are_told_and_unanimous_votes_are_not(mode):
     labels = labelled(votes, session, mode=mode, threshold=0.75 * TEACHERS, **prior)
     assert labels.low.tolist() == [False] * 2 + [True] * 20
     assert labels.values.tolist() == [0, 1]
-    assert labels.hits == {"boundary": 0, "twice": 0, "prior": 21, "plain": 22}[mode]
+    assert len(labels.hits) == {"boundary": 0, "twice": 0, "prior": 21, "plain": 22}[mode]
     check_against_the_ledger(labels, session)
 
 
@@ -198,7 +198,7 @@ def test_no_requests_are_complete_at_once(where):
     with session_for("boundary", 5, ledger=where) as session:
         labels = labelled(np.empty((0, 3), dtype=int), session)
         assert labels.complete
-        assert (len(labels), labels.asked, labels.hits, labels.rows.tolist(), labels.values.tolist()) == (
+        assert (len(labels), labels.asked, len(labels.hits), labels.rows.tolist(), labels.values.tolist()) == (
             0,
             0,
             0,
@@ -230,7 +230,7 @@ def test_a_budget_for_so_many_hits_labels_exactly_so_many(hits):
     labels = labelled(unanimous(truth), session, mode="prior", prior=prior)
     assert not labels.complete
     assert charged(session) == (left,) * 3
-    assert labels.hits == left
+    assert len(labels.hits) == left
     assert labels.asked == 2 * left
     assert labels.hit[labels.asked - 1]
     assert labels.unanswered.tolist() == [False] * (2 * left) + [True] * (300 - 2 * left)
@@ -247,7 +247,7 @@ def test_a_budget_that_is_spent_on_the_way_ends_the_call_at_the_last_hit(where, 
         left = session.meter.hits_left
         labels = labelled(tied(400), session, mode=mode, **prior)
         assert not labels.complete, "of 400 requests fewer hit: less likely than 1e-9"
-        assert labels.hits == left
+        assert len(labels.hits) == left
         assert charged(session) == (left,) * 3
         assert labels.hit[labels.asked - 1]
         assert labels.unanswered[labels.asked :].all()
@@ -255,14 +255,14 @@ def test_a_budget_that_is_spent_on_the_way_ends_the_call_at_the_last_hit(where, 
         check_against_the_ledger(labels, session)
         assert not any(isinstance(entry, Spent) for entry in session._ledger.entries())
         again = labelled(tied(400), session, mode=mode, start=labels, **prior)
-        assert (again.asked, again.hits, again.stopped != "") == (labels.asked, left, True)
+        assert (again.asked, len(again.hits), again.stopped != "") == (labels.asked, left, True)
 
 
 def test_a_budget_that_was_spent_before_labels_nothing(where):
     with session_for("plain", 2, ledger=where) as session:
         labelled(unanimous([0] * 50), session, mode="plain")
         labels = labelled(unanimous([0] * 50), session, mode="plain", name="more")
-        assert (labels.asked, labels.hits, labels.unanswered.all(), labels.complete) == (0, 0, True, False)
+        assert (labels.asked, len(labels.hits), labels.unanswered.all(), labels.complete) == (0, 0, True, False)
         assert labels.stopped
 
 

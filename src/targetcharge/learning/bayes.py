@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     """For each feature, for each class, for each cell."""
 
 _KINDS: Final = {"edges": Edges, "codes": Codes}
-_FEWEST: Final = 2
 _LEAST_RATE: Final = 2 * checks.MIN_QUERY_EPSILON
 _PUBLISHED: Final = "what a naive_bayes algorithm published; a pending release has published nothing"
 
@@ -146,21 +145,22 @@ class NaiveBayes:
         """
         try:
             right, wrong, classes, features, counts = cast("tuple[Any, ...]", outcome)
-            found = _features([_KINDS[kind](column, values) for kind, column, values in features])
+            declared_features = _features([_KINDS[kind](column, values) for kind, column, values in features])
             tables = tuple(tuple(tuple(map(operator.index, row)) for row in table) for table in counts)
-            model = cls(operator.index(right), operator.index(wrong), _classes(classes), found, tables)
+            scores = operator.index(right), operator.index(wrong)
+            model = cls(*scores, _classes(classes), declared_features, tables)
             shapes = [np.shape(table) for table in tables]
         except (InvalidParameter, KeyError, TypeError, ValueError):
             raise InvalidParameter("outcome", outcome, _PUBLISHED) from None
-        if shapes != [(len(model.classes), feature.size) for feature in found]:
+        if shapes != [(len(model.classes), feature.size) for feature in model.features]:
             raise InvalidParameter("outcome", outcome, _PUBLISHED)
         return model
 
     @property
     def outcome(self) -> tuple[object, ...]:
-        """Return it as it is published."""
+        """Return the outcome that publishes this classifier."""
         kinds = {kind: name for name, kind in _KINDS.items()}
-        features = tuple((kinds[type(each)], each.column, each.values) for each in self.features)
+        features = tuple((kinds[type(feature)], feature.column, feature.values) for feature in self.features)
         return self.right, self.wrong, self.classes, features, self.counts
 
     @property
@@ -181,10 +181,10 @@ class NaiveBayes:
 
     def score(self, rows: ArrayLike, labels: ArrayLike) -> float:
         """Return the share of rows that get their label. It is not private: for public or held-out data."""
-        found = self.decide([feature.place(rows) for feature in self.features])
-        if not len(found):
-            raise InvalidParameter("rows", len(found), "at least one")
-        return float((found == place(labels, self.classes)).mean())
+        decided = self.decide([feature.place(rows) for feature in self.features])
+        if not len(decided):
+            raise InvalidParameter("rows", len(decided), "at least one")
+        return float((decided == place(labels, self.classes)).mean())
 
     def decide(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return the index of the label of every row, given its cells."""
@@ -197,10 +197,10 @@ class NaiveBayes:
         product could round differently, and the privacy proof needs an answer that depends on its row alone.
         """
         priors, tables = self._tables
-        found = np.tile(priors, (len(cells[0]), 1))
+        logs = np.tile(priors, (len(cells[0]), 1))
         for table, cell in zip(tables, cells, strict=True):
-            found += table[cell]
-        return found
+            logs += table[cell]
+        return logs
 
     @cached_property
     def _tables(self) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
@@ -230,12 +230,12 @@ def _noisy_counts(
     rate: Rate,
     entropy: Entropy,
 ) -> Counts:
-    found = []
+    tables = []
     for cell, feature in zip(cells, features, strict=True):
         counts = np.bincount(labelled * feature.size + cell, minlength=classes * feature.size)
         noisy = counts + discrete_laplace_array(entropy, rate, len(counts))
-        found.append(tuple(map(tuple, noisy.reshape(classes, feature.size).tolist())))
-    return tuple(found)
+        tables.append(tuple(map(tuple, noisy.reshape(classes, feature.size).tolist())))
+    return tuple(tables)
 
 
 def _rates(epsilon: float, score_share: float, features: int, records: int) -> tuple[Rate, Rate]:
@@ -255,7 +255,7 @@ def _rates(epsilon: float, score_share: float, features: int, records: int) -> t
 
 def _features(features: object) -> tuple[Feature, ...]:
     listed = features if isinstance(features, list | tuple) else ()
-    columns = {each.column for each in listed if isinstance(each, Edges | Codes)}
+    columns = {feature.column for feature in listed if isinstance(feature, Edges | Codes)}
     if not listed or len(columns) < len(listed):
         raise InvalidParameter(
             "features", features, "a list of Edges and Codes, at least one, each of another column"
@@ -264,7 +264,7 @@ def _features(features: object) -> tuple[Feature, ...]:
 
 
 def _classes(classes: object) -> tuple[object, ...]:
-    found = declared("classes", classes)
-    if len(found) < _FEWEST:
+    labels = declared("classes", classes)
+    if len(labels) < 2:
         raise InvalidParameter("classes", classes, "at least two labels")
-    return found
+    return labels

@@ -63,10 +63,10 @@ class Edges:
         """Refuse what are no edges."""
         object.__setattr__(self, "column", _position(self.column))
         expected = "a list of at least one finite number, each above the one before it"
-        found = [checks.real("edges", edge, expected) for edge in _listed("edges", self.values, expected)]
-        if not all(map(math.isfinite, found)) or any(low >= high for low, high in pairwise(found)):
+        edges = [checks.real("edges", edge, expected) for edge in _listed("edges", self.values, expected)]
+        if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
             raise InvalidParameter("edges", self.values, expected)
-        object.__setattr__(self, "values", tuple(found))
+        object.__setattr__(self, "values", tuple(edges))
 
     @property
     def size(self) -> int:
@@ -75,10 +75,10 @@ class Edges:
 
     def place(self, rows: Rows) -> NDArray[np.int64]:
         """Return the cell of every row."""
-        numbers_in_it = _numbers(column_of(rows, self.column))
-        found = np.searchsorted(np.array(self.values), numbers_in_it, side="right").astype(np.int64)
-        found[np.isnan(numbers_in_it)] = self.size - 1
-        return found
+        floats = _as_floats(column_of(rows, self.column))
+        cells = np.searchsorted(np.array(self.values), floats, side="right").astype(np.int64)
+        cells[np.isnan(floats)] = self.size - 1
+        return cells
 
 
 @final
@@ -117,13 +117,13 @@ def declared(name: str, values: object) -> tuple[object, ...]:
     expected = "a list of at least one value, each once: numbers, texts, bytes, True or False"
     listed = _listed(name, values, expected)
     try:
-        found = tuple(publishable(value) for value in listed)
+        plain = tuple(publishable(value) for value in listed)
     except UnpublishableError:
         raise InvalidParameter(name, values, expected) from None
-    keys = [_key(value) for value in found]
+    keys = [_key(value) for value in plain]
     if _NOWHERE in keys or len(set(keys)) < len(keys):
         raise InvalidParameter(name, values, expected)
-    return found
+    return plain
 
 
 def place(values: Column, among: Sequence[object]) -> NDArray[np.int64]:
@@ -140,15 +140,15 @@ def place(values: Column, among: Sequence[object]) -> NDArray[np.int64]:
 
 
 def _place_alike(values: NDArray[Any], keys: Sequence[Any], kind: type) -> NDArray[np.int64]:
-    """Return the same for an array of numbers, or of texts, without a step for each value."""
+    """Return what `place` does, of an array of numbers or of texts, without a step for each value."""
     known = sorted((key, index) for index, key in enumerate(keys) if isinstance(key, kind))
-    found = np.full(values.shape, len(keys), dtype=np.int64)
+    places = np.full(values.shape, len(keys), dtype=np.int64)
     if known:
         listed, indexes = (np.array(part) for part in zip(*known, strict=True))
         nearest = np.minimum(np.searchsorted(listed, values), len(known) - 1)
         match = listed[nearest] == values
-        found[match] = indexes[nearest[match]]
-    return found
+        places[match] = indexes[nearest[match]]
+    return places
 
 
 def column_of(rows: Rows, column: int) -> Column:
@@ -175,17 +175,17 @@ def _plain(table: Rows | Column) -> Column:
 
 def _member(row: Row, column: int) -> object:
     try:
-        found: object = row[column]
+        value: object = row[column]
     except Exception:  # noqa: BLE001 - whatever is wrong with one row must not stop the others
         return None
-    return found
+    return value
 
 
-def _numbers(values: Column) -> NDArray[np.float64]:
+def _as_floats(values: Column) -> NDArray[np.float64]:
     """Return values as floats, NaN for what is not a number."""
     if isinstance(values, np.ndarray) and values.dtype.kind in _NUMERIC:
         return values.astype(np.float64)
-    return np.array([_number(value) for value in _one_by_one(values)], dtype=np.float64)
+    return np.array([_as_float(value) for value in _one_by_one(values)], dtype=np.float64)
 
 
 def _one_by_one(values: Column) -> list[object]:
@@ -195,7 +195,7 @@ def _one_by_one(values: Column) -> list[object]:
     return [None] * len(values) if values.dtype.kind in _TIMES else values.tolist()
 
 
-def _number(value: object) -> float:
+def _as_float(value: object) -> float:
     if type(value) is float:
         return value
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -212,8 +212,8 @@ def _key(value: object) -> object:
     """Return what a value is known by: whether a column holds 1, 1.0 or True may depend on its other rows."""
     if isinstance(value, _TEXTS):
         return value
-    number = _number(value)
-    return _NOWHERE if math.isnan(number) else number
+    key = _as_float(value)
+    return _NOWHERE if math.isnan(key) else key
 
 
 def _position(column: object) -> int:

@@ -137,22 +137,22 @@ def public_classes(classes: ArrayLike) -> NDArray[np.generic]:
     expected = "two different classes or more, all numbers or all text"
     try:
         given = np.asarray(classes)
-        found: NDArray[np.generic] = np.unique(given)
+        different: NDArray[np.generic] = np.unique(given)
     except (TypeError, ValueError):
         raise InvalidParameter("classes", classes, expected) from None
     # A list of mixed types becomes text on its way into an array, and NaN is not equal to itself.
     kept = given.ndim == 1 and given.tolist() == np.asarray(classes, dtype=np.object_).tolist()
-    if not kept or not 2 <= len(found) == len(given):
+    if not kept or not 2 <= len(different) == len(given):
         raise InvalidParameter("classes", classes, expected)
-    return found
+    return different
 
 
 def classes_of(y: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return the classes that occur."""
-    found: NDArray[np.generic] = np.unique(y)
-    if len(found) < 2:
+    classes: NDArray[np.generic] = np.unique(y)
+    if len(classes) < 2:
         raise InvalidParameter("y", type(y), "of two classes or more, and it has one class")
-    return found
+    return classes
 
 
 def class_codes(y: ArrayLike, classes: NDArray[np.generic]) -> Codes:

@@ -3,8 +3,8 @@
 >>> found = Labels.nothing(("cat", "dog"), requests=4).with_codes(0, np.array([1, 3, 0]), np.array([1]))
 >>> found
 <labels: 3 of 4 requests asked, 2 labelled, 1 too close to call, 0 with low agreement, 1 hit>
->>> found.rows.tolist(), found.values.tolist(), found.unanswered.tolist()
-([0, 2], ['dog', 'cat'], [False, False, False, True])
+>>> found.rows.tolist(), found.values.tolist(), found.hits.tolist(), found.unanswered.tolist()
+([0, 2], ['dog', 'cat'], [1], [False, False, False, True])
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class Labels:
         return np.equal(self.codes, _UNANSWERED)
 
     @property
-    def hits(self) -> int:
-        """Return how many requests were charged."""
-        return int(self.hit.sum())
+    def hits(self) -> NDArray[np.intp]:
+        """Return the requests that were charged, in order."""
+        return np.flatnonzero(self.hit)
 
     @property
     def complete(self) -> bool:
@@ -123,7 +123,7 @@ class Labels:
 
     def __repr__(self) -> str:
         """Return what was published, in numbers."""
-        hits = f"{self.hits:,} hit" + ("" if self.hits == 1 else "s")
+        hits = f"{len(self.hits):,} hit" + ("" if len(self.hits) == 1 else "s")
         return (
             f"<labels: {self.asked:,} of {len(self):,} requests asked, {len(self.rows):,} labelled,"
             f" {int(self.boundary.sum()):,} too close to call, {int(self.low.sum()):,} with low agreement, {hits}>"

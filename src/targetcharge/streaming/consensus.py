@@ -102,10 +102,10 @@ class Grid:
 
     def place(self, name: str, value: float) -> int:
         """Return the place of the closest value."""
-        number = checks.real(name, value, "a finite number of at least 0")
-        if not 0 <= number < math.inf:
-            raise InvalidParameter(name, value, "a finite number of at least 0")
-        return int(np.abs(np.array(self.values) - min(number, self.values[-1])).argmin())
+        expected = "a finite number of at least 0"
+        if not 0 <= checks.real(name, value, expected) < math.inf:
+            raise InvalidParameter(name, value, expected)
+        return int(np.abs(np.array(self.values) - min(float(value), self.values[-1])).argmin())
 
     @lru_cache(maxsize=64)  # noqa: B019 - grids are few and small
     def moves(self, place: int) -> Moves:
@@ -133,10 +133,9 @@ class Grid:
 def _moderate(name: str, value: float) -> float:
     """Return a number whose products with two others are finite and not 0."""
     expected = f"a number from {_LEAST:g} to {_MOST:g}"
-    number = checks.real(name, value, expected)
-    if not _LEAST <= number <= _MOST:
+    if not _LEAST <= checks.real(name, value, expected) <= _MOST:
         raise InvalidParameter(name, value, expected)
-    return number
+    return float(value)
 
 
 @final

@@ -65,8 +65,8 @@ class Monitor:
         self.name = name
         self._table = table
         self._rules = tuple(check_rule(rule, table, column) for rule in rules)
-        self._rule_of = {number: rule for rule in self._rules for number in rule.numbers}
-        self._states = {number: rule.start for number, rule in self._rule_of.items()}
+        self._rule_of = {number_id: rule for rule in self._rules for number_id in rule.number_ids}
+        self._states = {number_id: rule.start for number_id, rule in self._rule_of.items()}
         self._alerts: list[Alert] = []
         self._former: dict[int, Alert] = {}
         self._last: dt.date | None = None
@@ -103,9 +103,9 @@ class Monitor:
         answered = {(rule, key): state.day == date for (rule, _, key), state in self._states.items()}
         return Look(
             date,
-            tuple(alerts[number] for number in answered if number in alerts),
-            tuple(number for number, known in answered.items() if known and number not in alerts),
-            tuple(number for number, known in answered.items() if not known),
+            tuple(alerts[name] for name in answered if name in alerts),
+            tuple(name for name, known in answered.items() if known and name not in alerts),
+            tuple(name for name, known in answered.items() if not known),
             stopped,
         )
 
@@ -159,13 +159,13 @@ class Monitor:
                 self._learn(answer, label)
 
     def _learn(self, answer: Answer, label: Label) -> None:
-        number = (label.rule, label.version, label.key)
-        state = self._states.get(number)
+        number_id = (label.rule, label.version, label.key)
+        state = self._states.get(number_id)
         if state is None and answer.hit:
             self._former[answer.seq] = alert_of(answer, label, Kind.FORMER)
         if state is None or (state.day is not None and label.day <= state.day):
             return
-        self._states[number], alert = self._rule_of[number].next(state, answer, label)
+        self._states[number_id], alert = self._rule_of[number_id].next(state, answer, label)
         if alert is not None:
             self._alerts.append(alert)
 

@@ -187,7 +187,7 @@ class CheckedRule:
     watch: Watch | None = None
 
     @property
-    def numbers(self) -> list[NumberId]:
+    def number_ids(self) -> list[NumberId]:
         """Return what the answers about its numbers are known by."""
         return [(self.rule.name, self.version, key) for key in self.published_keys]
 
@@ -198,14 +198,15 @@ class CheckedRule:
         return State(prior is not None and threshold is not None and prior >= threshold, prior)
 
     def due(self, monitor: str, day: dt.date, states: Mapping[NumberId, State]) -> Iterator[DueQuestion]:
-        """Yield what is asked about a day: numbers that are low in one watch, then all others one by one.
+        """Yield what is asked about a day: numbers that are low in a watch, then all others one by one.
 
         Args:
             monitor: its name.
             day: that is looked at.
             states: what is known of the numbers; those that are answered about the day are not asked.
         """
-        left = [(place, states[number]) for place, number in enumerate(self.numbers) if states[number].day != day]
+        known = [states[number_id] for number_id in self.number_ids]
+        left = [(place, state) for place, state in enumerate(known) if state.day != day]
         label = Label(monitor, self.rule.name, self.version, day)
         if self.watch is not None:
             low = [place for place, state in left if not state.high]
