@@ -83,7 +83,7 @@ def _charging(table: tc.Table) -> float:
     """Return how long the last hit takes to be read from the ledger and charged."""
     access = table._access  # noqa: SLF001 - the curator's own part is what is timed
     assert access.roll is not None  # noqa: S101 - the table was opened with individual budgets
-    return _once(partial(access.session.with_roll, access.roll.settle))
+    return _once(partial(access.session.up_to_date, access.roll.settle))
 
 
 def _watches(file: Path) -> Table:
@@ -110,7 +110,7 @@ def _memory(file: Path) -> Table:
         with _open(file, "individual", meter=meter) as opened:
             roll = opened._access.roll  # noqa: SLF001 - as above
             assert roll is not None  # noqa: S101 - as above
-            opened._access.session.with_roll(roll.settle)  # noqa: SLF001 - as above
+            opened._access.session.up_to_date(roll.settle)  # noqa: SLF001 - as above
             size = np.dtype(roll.allowance.counter).itemsize
             table.add_row(meter, f"{opened.meter.hits_left} hits", f"{size}", f"{size * UNITS / 1e6:.1f} MB")
     return table

@@ -157,7 +157,7 @@ def _noise() -> Table:
     title = f"answers to {KEYS:,} counts that are known already; OpenDP adds noise only, one count after another"
     table = Table("what", "time", "each", title=title, title_justify="left")
     counts = [1_000 + key for key in range(KEYS)]
-    tests = tc.mechanisms.battery(lambda known: known, range(KEYS), 10**6, 0.01)
+    tests = tc.mechanisms.batch_by_key(lambda known: known, range(KEYS), 10**6, 0.01)
     with (
         tempfile.TemporaryDirectory() as folder,
         tc.Session(counts, BUDGET, 0.01) as memory,

@@ -20,7 +20,7 @@ from rich.table import Table
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, optimal_epsilon
-from targetcharge.mechanisms import battery
+from targetcharge.mechanisms import batch_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def main(count: int = 12_000, kinds: int = 7) -> tuple[tc.Session, list[tc.Answe
     """
     data, made = customers(count, kinds)
     budget = tc.Budget(exact_epsilon(QUERY_EPSILON, MOST, DELTA), DELTA)
-    scores = battery(sizes, NAMES, threshold=0, epsilon=QUERY_EPSILON, name="customers with these answers")
+    scores = batch_by_key(sizes, NAMES, threshold=0, epsilon=QUERY_EPSILON, name="customers with these answers")
     with tc.Session(data, budget, QUERY_EPSILON, unit="a customer") as session:
         found = session.select(scores, k=MOST, stop=tc.sessions.gap(GAP * count))
         left = session.meter.hits_left

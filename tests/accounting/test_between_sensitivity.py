@@ -11,8 +11,8 @@ from tests.accounting.neighbours import BETWEEN_ONLY, between_laws, needed_price
 import targetcharge as tc
 from targetcharge.accounting import best_q
 from targetcharge.accounting.targets import between as module
+from targetcharge.accounting.targets.plain import in_words, kind, plain
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
-from targetcharge.sessions.words import kind_in_words, words
 
 SENSITIVITIES = (1, 2, 3, 5, 8)
 WIDTHS = (1, 2, 3, 5, 9, 20)
@@ -184,11 +184,11 @@ def test_a_sensitivity_is_a_positive_integer(value):
     assert repr(refusal.value.value) == repr(value)
 
 
-def test_words_tell_prices_apart():
-    assert words(tc.Between(3, 7)) == "Between(3, 7)"
-    assert words(tc.Between(3, 7, 5)) == "Between(3, 7, sensitivity=5)"
-    assert kind_in_words(tc.Between(3, 7)) == "Between of 5 integers"
-    assert kind_in_words(tc.Between(3, 7, 5)) == "Between of 5 integers with sensitivity 5"
+def test_plain_targets_tell_prices_apart():
+    assert in_words(plain(tc.Between(3, 7))) == "Between(3, 7)"
+    assert in_words(plain(tc.Between(3, 7, 5))) == "Between(3, 7, sensitivity=5)"
+    assert kind(tc.Between(3, 7)) == kind(tc.Between(13, 17)) == ("Between", 1, 5, 1)
+    assert kind(tc.Between(3, 7, 5)) == ("Between", 1, 5, 5)
 
 
 def test_a_session_opened_for_one_sensitivity_refuses_a_larger_one():
@@ -196,7 +196,7 @@ def test_a_session_opened_for_one_sensitivity_refuses_a_larger_one():
     asked = [
         tc.mechanisms.between_thresholds(sum, 45, 54, 0.5, sensitivity=sensitivity) for sensitivity in (1, 3, 4)
     ]
-    assert session.ask(asked[1]).target == "Between(45, 54, sensitivity=3)"
+    assert session.ask(asked[1]).targets == (("Between", 45, 54, 3),)
     session.ask(asked[0])
     with pytest.raises(tc.NotAllowed):
         session.ask(asked[2])

@@ -188,7 +188,7 @@ def test_an_empty_ledger():
 def test_individual_charging_tells_no_hits_left(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "charging": "individual"})
     hits = [
-        Answer(900 + n, True, 1.0, n, "count(*) >= 50", "NotPrior(None)", 0.1, units=(1,)) for n in range(1, 31)
+        Answer(900 + n, True, 1.0, n, "count(*) >= 50", "NotPrior(None)", 0.1, grains=(1,)) for n in range(1, 31)
     ]
     page = reported(write(here / "i.db", terms, hits))
     assert page.tiles()["hits"] == 30  # more than any unit's capacity
@@ -223,7 +223,7 @@ def test_new_snapshots_are_marked_on_the_time_line(here):
 
 def test_the_time_line_is_by_number_where_all_was_asked_at_once(here):
     misses = [Answer(None, False, 0.0, n, "q", "NotPrior(None)", 0.1, received=1e9, key=n) for n in range(1, 50)]
-    hit = Answer(600, True, 1.0, 50, "q", "NotPrior(None)", 0.1, received=1e9, units=(1,), key=50)
+    hit = Answer(600, True, 1.0, 50, "q", "NotPrior(None)", 0.1, received=1e9, grains=(1,), key=50)
     page = reported(write(here / "s.db", SHARED, [Run((*misses, hit))]))
     when = page.section("timeline")
     assert [("".join(each.parts)) for each in page.within(when, "text")][-5:] == [
@@ -238,7 +238,7 @@ def test_the_time_line_is_by_number_where_all_was_asked_at_once(here):
 
 
 def test_what_was_spent_in_vain_is_told(here):
-    hit = Answer(1, True, 1.0, 1, "q", "NotPrior(None)", 0.1, received=1e9, units=(1,))
+    hit = Answer(1, True, 1.0, 1, "q", "NotPrior(None)", 0.1, received=1e9, grains=(1,))
     lost = [Spent("failed", (1,), 1, "q"), Spent("abandoned", (3,), 3), Restored(3)]
     page = reported(write(here / "s.db", SHARED, [hit, *lost]))
     assert page.tiles()["spent in vain"] == 2

@@ -39,7 +39,7 @@ def here(tmp_path, monkeypatch):
 
 
 def hit(seq, name="q", **more):
-    return Answer(5, True, 1.0, seq, name, "NotPrior(None)", 0.1, received=1e9 + seq, units=(1,), **more)
+    return Answer(5, True, 1.0, seq, name, "NotPrior(None)", 0.1, received=1e9 + seq, grains=(1,), **more)
 
 
 def miss(seq, name="q", **more):
@@ -117,9 +117,9 @@ def test_pictures_are_told_in_words_and_tables_have_heads(ledger):
 def test_whatever_users_wrote_is_text(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "unit": f"units of {NASTY}"})
     entries = [
-        Answer(NASTY, True, 1.0, 1, NASTY, f"NotPrior({NASTY!r})", 0.1, units=(1,), key=(NASTY, 7)),
-        Answer(b"<i>", True, 1.0, 2, "q", NASTY, 0.1, units=(1,), key="</td></table>", question=NASTY),
-        Answer(("<u>", 10**5000), True, 1.0, 3, "q", "select", 0.1, units=(1,), candidate=4),
+        Answer(NASTY, True, 1.0, 1, NASTY, f"NotPrior({NASTY!r})", 0.1, grains=(1,), key=(NASTY, 7)),
+        Answer(b"<i>", True, 1.0, 2, "q", NASTY, 0.1, grains=(1,), key="</td></table>", question=NASTY),
+        Answer(("<u>", 10**5000), True, 1.0, 3, "q", "select", 0.1, grains=(1,), candidate=4),
     ]
     assert run("report", write(here / "<x>.db", terms, entries)).code == 0
     page = page_at("<x>.report.html")

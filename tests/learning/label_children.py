@@ -7,7 +7,7 @@ import numpy as np
 from tests.learning.sure_votes import EPSILON, TEACHERS, session_for, unanimous
 
 from targetcharge.learning import label
-from targetcharge.sessions.requests import Requests
+from targetcharge.sessions.batch import BatchCall
 
 TRUTH = np.arange(400) % 3
 PRIOR = np.where(np.arange(400) % 4 == 1, 2 - TRUTH, TRUTH)
@@ -34,15 +34,15 @@ def races(pipe, path, hits, name):
 def is_killed(pipe, path, hits, sheets):
     """Die right after some sheets, in the middle of labelling; tell what was published before."""
     session, published = session_for("prior", hits, ledger=path), []
-    publish = Requests.publish
+    publish = BatchCall.publish
 
     def killing(self, *arguments):
         sheet = publish(self, *arguments)
-        published.append((sheet.first.key, sheet.indices.tolist(), sheet.hits))
+        published.append((sheet.first.key, sheet.indices.tolist(), sheet.hit_places))
         pipe.send(published[-1])
         if len(published) == sheets:
             os.kill(os.getpid(), signal.SIGKILL)
         return sheet
 
-    Requests.publish = killing
+    BatchCall.publish = killing
     labelled(session)

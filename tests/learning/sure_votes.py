@@ -61,10 +61,10 @@ def labelled(votes, session, **more):
 
 def charged(session):
     """Return how many hits the ledger has: by its meter, by its sheets, and by its answers."""
-    sheets = list(session.transcript.sheets())
+    sheets = list(session.transcript.batches())
     return (
         session.meter.hits,
-        sum(len(sheet.hits) for sheet in sheets),
+        sum(len(sheet.hit_places) for sheet in sheets),
         sum(answer.hit for answer in session.transcript),
     )
 

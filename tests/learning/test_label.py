@@ -23,7 +23,7 @@ from tests.learning.sure_votes import (
 import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
 from targetcharge.learning.labels import gathered
-from targetcharge.ledger import Answer, Sheet
+from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import Spent
 
 
@@ -308,10 +308,10 @@ def test_three_hundred_thousand_requests_take_bounded_memory_and_no_object_each(
 
 
 def test_gathering_sheets_takes_the_later_of_two_outcomes():
-    first = Answer(None, True, 1.0, 1, "labels", units=(1,), key=0)
+    first = Answer(None, True, 1.0, 1, "labels", grains=(1,), key=0)
     outcomes = ("a", "b", LOW, tc.BOUNDARY)
-    early = Sheet.of(first, outcomes, np.array([3, 3, 0, 1, 1]), np.array([0, 1]))
-    late = Sheet.of(first, outcomes, np.array([0, 3]), np.array([1]))
+    early = BatchEntry.of(first, outcomes, np.array([3, 3, 0, 1, 1]), np.array([0, 1]))
+    late = BatchEntry.of(first, outcomes, np.array([0, 3]), np.array([1]))
     labels = gathered(Labels.nothing(("a", "b"), 6), [early, late])
     assert labels.codes.tolist() == [0, 3, 0, 1, 1, -1]
     assert labels.hit.tolist() == [False, True, False, False, False, False]

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 from tests.learning.sure_votes import EPSILON, session_for, untouched
+from tests.sessions.sheeted import requests_batch
 
 import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
-from targetcharge.mechanisms import Series
 from targetcharge.mechanisms.algorithm import together
 
 TEACHERS = 91_375
@@ -327,12 +327,12 @@ def test_a_name_that_no_labels_have_is_not_recalled(name):
 def test_single_answers_and_other_series_are_no_labels():
     session = session_for("plain", 5)
     session.ask(tc.private(EPSILON, name="labels")(lambda _: 1), tc.Everything())
-    others = Series(
+    others = requests_batch(
         together("labels", EPSILON, tc.Everything()),
         ("x",),
         5,
         lambda _, __, first, last: (np.zeros(last - first, np.intp), np.zeros(last - first, bool)),
     )
-    list(session.ask_series(others))
+    list(session.ask_batch(others))
     with pytest.raises(tc.InvalidParameter, match="the name of labels on this ledger"):
         recall(session)

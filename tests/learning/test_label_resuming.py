@@ -16,7 +16,7 @@ from targetcharge.learning import Labels, label, recall
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.ledger.entries import Spent
 from targetcharge.ledger.sqlite import verify
-from targetcharge.sessions.requests import MOST_TOGETHER, Requests
+from targetcharge.sessions.batch import MOST_TOGETHER, BatchCall
 
 HITS = (TRUTH != PRIOR).tolist()
 
@@ -214,10 +214,10 @@ def test_a_closed_session_recalls_nothing_from_its_file(tmp_path):
 def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(monkeypatch, where, sheets, moment):
     count = 0
     owner, name = {
-        "before a sheet": (Requests, "publish"),
-        "in a draw": (Requests, "_sheet"),
+        "before a sheet": (BatchCall, "publish"),
+        "in a draw": (BatchCall, "_entries"),
         "in settling": (MemoryLedger if where == ":memory:" else SqliteLedger, "settle"),
-        "after a sheet": (Requests, "_published"),
+        "after a sheet": (BatchCall, "_published"),
     }[moment]
     original = getattr(owner, name)
 
@@ -233,7 +233,7 @@ def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(mo
         with pytest.raises(KeyboardInterrupt):
             labelled(session)
         monkeypatch.undo()
-        published = list(session.transcript.sheets())
+        published = list(session.transcript.batches())
         assert len(published) == sheets + (moment == "after a sheet")
         labels = recall(session, requests=400) if published else 0
         done = 0 if labels == 0 else labels.asked

@@ -49,7 +49,7 @@ def opened_renyi(path: Path | str, says: object = False) -> tc.Session:
 
 
 def say(session: tc.Session, what: object) -> None:
-    session._data["says"] = what
+    session._dataset.data["says"] = what
 
 
 def crash(session: tc.Session) -> None:

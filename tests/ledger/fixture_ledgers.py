@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import targetcharge as tc
+from targetcharge.accounting.targets.plain import in_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BUDGET = tc.Budget(1.0, 1e-6)
@@ -152,12 +153,21 @@ def held(name, opened):
     return json.loads(json.dumps(body))
 
 
+_FIRST_WORDS = {
+    **{call: call for call in ("release", "revise", "select")},
+    "select ended": "select: no more reach the floor",
+    "select broke": "select: its rule broke",
+}
+"""What the first format had in place of a target."""
+
+
 def plain(answer):
     outcome = answer.outcome
     outcome = outcome if isinstance(outcome, bool | int | str | None) else repr(outcome)
-    fields = ("hit", "price", "seq", "algorithm", "target", "epsilon", "delta", "units", "candidate", "release")
+    fields = ("hit", "price", "seq", "algorithm", "epsilon", "delta", "candidate", "release")
     more = ("key", "scale", "interval", "prior", "question", "snapshot")
-    return {"outcome": outcome, **{field: getattr(answer, field) for field in (*fields, *more)}}
+    asked = {"target": _FIRST_WORDS.get(answer.call) or in_words(*answer.targets), "units": answer.grains}
+    return {"outcome": outcome, **asked, **{field: getattr(answer, field) for field in (*fields, *more)}}
 
 
 def counters(table):
@@ -171,7 +181,7 @@ def counters(table):
         for unit, number in access.engine._loaded.link.rows(f"SELECT u, id FROM {numbers.table}"):
             found[str(unit)] = int(spent[number])
 
-    access.session.with_roll(read)
+    access.session.up_to_date(read)
     return dict(sorted(found.items()))
 
 

@@ -33,7 +33,7 @@ def dies_in_a_sheet(pipe, path, point):
 
     if point in {"before reserving", "after reserving"}:
         prepare()
-    for sheet in session.ask_series(requests(".x:x.", before=prepare)):
+    for sheet in session.ask_batch(requests(".x:x.", before=prepare)):
         pipe.send(text_of(sheet))
 
 
@@ -41,7 +41,7 @@ def publishes_until_killed(pipe, path):
     """Tell every sheet right after it was published."""
     session = opened(path, 229)
     with suppress(tc.BudgetSpent):
-        for sheet in session.ask_series(requests("..x" * 1000)):
+        for sheet in session.ask_batch(requests("..x" * 1000)):
             pipe.send(text_of(sheet))
             time.sleep(0.01)
 
@@ -52,7 +52,7 @@ def asks_a_series(pipe, path, name):
     pipe.send("opened")
     pipe.recv()
     with suppress(tc.BudgetSpent):
-        for sheet in session.ask_series(requests(".:x" * 100, name)):
+        for sheet in session.ask_batch(requests(".:x" * 100, name)):
             texts.append(text_of(sheet))  # noqa: PERF401 - what came before the budget ended counts
     pipe.send(texts)
     session.close()
@@ -62,12 +62,12 @@ def asks_a_series(pipe, path, name):
 def forks_in_a_series(pipe, place):
     """Fork between two sheets, with some drawn and not published; the child tries to go on, and to begin anew."""
     session = opened(place, 45)
-    found = session.ask_series(requests("x" * 20))
+    found = session.ask_batch(requests("x" * 20))
     published = [next(found)]
     read, write = os.pipe()
     if os.fork() == 0:
         tried = []
-        for attempt in (found, session.ask_series(requests("x" * 20))):
+        for attempt in (found, session.ask_batch(requests("x" * 20))):
             try:
                 tried.append(next(attempt).first.algorithm)
             except tc.TargetChargeError as error:
@@ -79,5 +79,5 @@ def forks_in_a_series(pipe, place):
         pipe.send(file.read().split(","))
     os.wait()
     published += found
-    pipe.send("".join("x" * len(sheet.hits) for sheet in published))
+    pipe.send("".join("x" * len(sheet.hit_places) for sheet in published))
     session.close()

@@ -39,7 +39,7 @@ def bare(request, tmp_path):
 
 
 def answer(ledger, hit, outcome=None, **more):
-    return Answer(outcome, hit, float(hit), ledger.number(), units=(int(hit),), **more)
+    return Answer(outcome, hit, float(hit), ledger.number(), grains=(int(hit),), **more)
 
 
 def test_hits_are_charged_and_misses_are_free(bare):
@@ -68,7 +68,7 @@ def test_a_reservation_is_not_a_charge_but_a_forfeit_is(bare):
     ledger.forfeit("counting")
     assert ledger.meters[0].hits == 1
     (entry,) = ledger.entries()
-    assert (entry.why, entry.units, entry.count, entry.algorithm) == ("failed", (1,), 1, "counting")
+    assert (entry.why, entry.grains, entry.count, entry.algorithm) == ("failed", (1,), 1, "counting")
 
 
 def test_forfeiting_twice_charges_once(bare):
@@ -279,14 +279,14 @@ def test_alternatives_have_a_meter_each_and_go_on_until_all_are_spent(place):
     with tc.Session({"says": 1}, tc.Budget(1.0, 1e-6), 0.04, ledger=place, alternatives=targets) as session:
         capacity = session.meters[0].hits_left
         assert capacity >= 2
-        assert not session.ask(told).hits[0]
+        assert not session.ask(told).meters_hit[0]
         assert [meter.hits for meter in session.meters] == [0, 1]
         for _ in range(capacity - 1):
             session.ask(told)
         assert [meter.hits for meter in session.meters] == [0, capacity]
         say(session, 3)
         for _ in range(capacity):
-            assert session.ask(told).hits == (True, True)
+            assert session.ask(told).meters_hit == (True, True)
         assert [meter.hits for meter in session.meters] == [capacity, 2 * capacity]
         with pytest.raises(tc.BudgetSpent):
             session.ask(told)

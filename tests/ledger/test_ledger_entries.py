@@ -45,11 +45,11 @@ answers = st.builds(
     price=positive,
     seq=st.integers(1, 2**62),
     algorithm=st.text(),
-    target=st.text(),
+    targets=st.lists(st.lists(simple, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple).map(publishable),
     epsilon=positive,
     delta=positive,
     received=positive,
-    units=units,
+    grains=units,
     candidate=st.none() | st.integers(0, 100),
     release=st.none() | st.integers(1, 2**62),
 )
@@ -107,25 +107,32 @@ def test_a_pending_outcome_is_the_same_after_writing_and_reading(value):
     assert "outcome" not in repr(found)
 
 
-@given(st.lists(entries.filter(lambda entry: len(getattr(entry, "units", (0,))) == 1), max_size=8))
+@given(
+    st.lists(
+        entries.filter(
+            lambda entry: len(getattr(entry, "grains", (0,)) if not isinstance(entry, DeltaSpent) else (0,)) == 1
+        ),
+        max_size=8,
+    )
+)
 def test_sums_are_what_the_entries_charge(found):
     sums = Sums.zero(1)
     for entry in found:
         sums = sums.plus(entry)
     charged = [entry for entry in found if isinstance(entry, Spent) or (isinstance(entry, Answer) and entry.hit)]
-    assert sums.spent == (sum(entry.units[0] for entry in charged),)
+    assert sums.spent == (sum(entry.grains[0] for entry in charged),)
     assert sums.delta == sum(entry.grains for entry in found if isinstance(entry, DeltaSpent))
-    counted = [(entry.count if isinstance(entry, Spent) else 1) for entry in charged if entry.units[0]]
+    counted = [(entry.count if isinstance(entry, Spent) else 1) for entry in charged if entry.grains[0]]
     assert sums.hits == (sum(counted),)
 
 
 def test_entries_say_their_version_and_kind():
     body = json.loads(text_of(DeltaSpent(5)))
-    assert body == {"version": 1, "kind": "delta", "grains": 5}
+    assert body == {"version": 2, "kind": "delta", "grains": 5}
 
 
 def test_a_newer_version_is_not_read():
-    text = text_of(DeltaSpent(5)).replace('"version":1', '"version":2')
+    text = text_of(DeltaSpent(5)).replace('"version":2', '"version":3')
     with pytest.raises(tc.LedgerError, match="newer version of targetcharge: upgrade"):
         entry_of(text)
 
@@ -146,6 +153,8 @@ def test_a_newer_version_is_not_read():
         '{"version":1,"kind":"delta","grains":1,"more":2}',
         '{"version":1,"kind":"spent","why":"failed","units":5,"count":1}',
         '{"version":1,"kind":["delta"],"grains":1}',
+        '{"version":2,"kind":"spent","why":"failed","grains":5,"count":1}',
+        '{"version":1,"kind":"answer","outcome":1}',
     ],
 )
 def test_a_text_that_holds_no_entry_is_said_to_be_damaged(text):
@@ -162,6 +171,17 @@ def test_a_hash_covers_everything_before_it():
 
 @given(st.floats(min_value=0.01, max_value=100), st.integers(1, 2**140), positive)
 def test_terms_are_the_same_after_writing_and_reading(epsilon, capacity, order):
-    terms = Terms(epsilon, 1e-6, "renyi", 0.01, 0.0, ("NotPrior(False)",), (), order, (capacity,), (1,))
+    terms = Terms(
+        epsilon,
+        1e-6,
+        "renyi",
+        0.01,
+        0.0,
+        (("NotPrior",), ("Between", 1, 21, 3), ("QTarget", 0.4)),
+        (),
+        order,
+        (capacity,),
+        (1,),
+    )
     assert Terms.of(json.loads(json.dumps(terms.plain()))) == terms
     assert terms.differences(terms) == []

@@ -224,7 +224,7 @@ def ledger_of(path):
 
 def publish(ledger, most, *, hit=True):
     ledger.reserve(most)
-    answer = Answer(7 if hit else None, hit, float(hit), ledger.number(), units=(int(hit),))
+    answer = Answer(7 if hit else None, hit, float(hit), ledger.number(), grains=(int(hit),))
     ledger.settle(Settlement((answer,)))
 
 

@@ -35,8 +35,8 @@ def test_a_process_killed_in_a_sheet_pays_for_what_it_may_have_seen(tmp_path, po
         assert process.ends() == -9
     published, abandoned = AFTER_A_KILL[point]
     with opened(path, 45) as session:
-        found = list(session.transcript.sheets())
-        assert sum(len(sheet.hits) for sheet in found) == published
+        found = list(session.transcript.batches())
+        assert sum(len(sheet.hit_places) for sheet in found) == published
         assert sum(entry.count for entry in spent(session)) == abandoned
         assert session.meter.hits == published + abandoned
         one = session.meter.quote(tc.NotPrior(None), 0.01).units
@@ -53,10 +53,10 @@ def test_sheets_that_were_published_before_a_kill_are_there_after_it(tmp_path, s
         process.kill()
         told += process.heard()
     with opened(path, 229) as session:
-        found = [text_of(sheet) for sheet in session.transcript.sheets()]
+        found = [text_of(sheet) for sheet in session.transcript.batches()]
         assert found[: len(told)] == told, "a sheet that was published is lost"
         assert len(found) <= len(told) + 1
-        hits = sum(len(sheet.hits) for sheet in session.transcript.sheets())
+        hits = sum(len(sheet.hit_places) for sheet in session.transcript.batches())
         abandoned = sum(entry.count for entry in spent(session))
         assert session.meter.hits == hits + abandoned
         assert abandoned <= 32
@@ -84,9 +84,9 @@ def test_processes_that_race_with_sheets_never_share_a_hit(tmp_path, seed):
     with opened(path, 45) as session:
         hits = 0
         for name, texts in told.items():
-            mine = [sheet for sheet in session.transcript.sheets() if sheet.first.algorithm == name]
+            mine = [sheet for sheet in session.transcript.batches() if sheet.first.algorithm == name]
             assert list(map(text_of, mine)) == texts
-            hits += sum(len(sheet.hits) for sheet in mine)
+            hits += sum(len(sheet.hit_places) for sheet in mine)
         assert session.meter.hits == hits == 45
         assert (session.meter.hits_left, spent(session)) == (0, [])
         seqs = [answer.seq for answer in session.transcript]
@@ -108,14 +108,14 @@ def test_a_reader_in_another_thread_sees_whole_sheets_only(tmp_path):
     def read():
         with opened(path, 229) as reader:
             while not done.is_set():
-                seen.append([len(sheet.hits) for sheet in reader.transcript.sheets()])
+                seen.append([len(sheet.hit_places) for sheet in reader.transcript.batches()])
                 reading.set()
 
     with opened(path, 229) as session:
         thread = threading.Thread(target=read)
         thread.start()
         assert reading.wait(30)
-        written = [len(sheet.hits) for sheet in session.ask_series(requests(".x" * 200))]
+        written = [len(sheet.hit_places) for sheet in session.ask_batch(requests(".x" * 200))]
         done.set()
         thread.join(30)
     assert seen

@@ -23,7 +23,7 @@ def path(tmp_path):
     session = opened(path, 45)
     session.test(no)
     session.test(yes)
-    assert len(list(session.ask_series(requests(".x:.")))) == 1
+    assert len(list(session.ask_batch(requests(".x:.")))) == 1
     session.test(yes)
     crash(session)
     return path
@@ -62,7 +62,7 @@ def test_every_byte_of_a_stored_sheet_that_is_changed_is_noticed(path):
 
 def test_a_session_that_is_opened_again_has_all_that_was_published(path):
     with opened(path, 45) as session:
-        (sheet,) = session.transcript.sheets()
+        (sheet,) = session.transcript.batches()
         assert [answer.outcome for answer in sheet.answers] == ["cat", tc.BOUNDARY, "dog", "cat"]
         assert [answer.seq for answer in session.transcript] == [1, 2, 3, 4, 5, 6, 7]
         assert session.meter.hits == 3 + sum(entry.count for entry in spent(session))
@@ -76,7 +76,7 @@ def long(tmp_path_factory):
     pattern = "".join("x" if place % 2300 == 100 else ".:"[place % 2] for place in range(100_000))
     with opened(path, 45) as session:
         session.test(no)
-        found = list(session.ask_series(requests(pattern)))
+        found = list(session.ask_batch(requests(pattern)))
         assert sum(map(len, found)) == 100_000
         assert session.meter.hits == 44
     return path
@@ -116,7 +116,7 @@ def test_the_report_shows_all_hits_of_a_sheet_in_its_time(tmp_path, monkeypatch)
     with opened(path, 45) as session:
         for received, pattern in ((1e9, ".xxx"), (1e9 + 600, "x...")):
             monkeypatch.setattr("targetcharge.sessions.session.time.time", lambda now=received: now)
-            assert len(list(session.ask_series(requests(pattern)))) == 1
+            assert len(list(session.ask_batch(requests(pattern)))) == 1
         monkeypatch.undo()
     run("report", path, "--output", page)
     shown = re.sub("<[^>]*>", "", page.read_text())

@@ -12,14 +12,14 @@ from tests.ledger.asking import bare_ledger, opened
 from tests.ledger.sheet_children import CLASSES, requests
 
 import targetcharge as tc
-from targetcharge.ledger import Answer, Settlement, Sheet
+from targetcharge.ledger import Answer, BatchEntry, Settlement
 from targetcharge.ledger.entries import Sums, entry_of, text_of
 from targetcharge.outcomes import Mark, Side
 
 
-def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, units=(1,), **more):
-    first = Answer(None, True, 1.0, seq, "labels", units=units, key=more.pop("key", 0), **more)
-    return Sheet.of(first, outcomes, np.array(codes, dtype=np.intp), np.array(hits, dtype=np.intp))
+def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, grains=(1,), **more):
+    first = Answer(None, True, 1.0, seq, "labels", grains=grains, key=more.pop("key", 0), **more)
+    return BatchEntry.of(first, outcomes, np.array(codes, dtype=np.intp), np.array(hits, dtype=np.intp))
 
 
 # One suite for all ledgers.
@@ -35,7 +35,7 @@ def bare(request, tmp_path):
 def publish(ledger, most, codes, hits=(), count=None):
     ledger.reserve(replace(most, count=max(1, len(hits)) if count is None else count, answers=len(codes)))
     sheet = sheet_of(codes, hits, seq=ledger.number(len(codes)))
-    ledger.settle(Settlement((), sheet=sheet))
+    ledger.settle(Settlement((sheet,), durable=True))
     return sheet
 
 
@@ -72,7 +72,7 @@ def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
         seqs += range(sheet.first.seq, sheet.seq + 1)
         ledger.reserve(most)
         seqs.append(ledger.number())
-        ledger.settle(Settlement((Answer(None, False, 0.0, seqs[-1], units=(0,)),)))
+        ledger.settle(Settlement((Answer(None, False, 0.0, seqs[-1], grains=(0,)),)))
     assert seqs == list(range(1, len(seqs) + 1))
     assert [answer.seq for answer in ledger.answers()] == seqs
     assert [answer.seq for answer in ledger.answers(9000)] == seqs[-9000:]
@@ -93,8 +93,7 @@ def test_a_sheet_that_was_reserved_and_never_settled_is_spent(bare):
 def test_entries_and_what_is_since_have_the_sheets_as_they_were(bare):
     ledger, most = bare
     sheets = [publish(ledger, most, [0, 1, 2], (1,)), publish(ledger, most, [2] * 300)]
-    found = [entry for entry in ledger.entries() if isinstance(entry, Sheet)]
-    assert found == sheets
+    assert [entry for entry in ledger.entries() if isinstance(entry, BatchEntry)] == sheets
     assert ledger.since(1)[1] == sheets[1:]
     assert Sums.zero(1).plus(sheets[0]).plus(sheets[1]).hits == (1,)
 
@@ -103,22 +102,24 @@ def test_entries_and_what_is_since_have_the_sheets_as_they_were(bare):
 
 
 def test_the_answers_of_a_sheet():
-    sheet = sheet_of([1, 0, 2, 2], (2, 3), seq=5, key=100, units=(3, 4), target="T", epsilon=0.1, received=2.5)
+    sheet = sheet_of(
+        [1, 0, 2, 2], (2, 3), seq=5, key=100, grains=(3, 4), targets=(("T",),), epsilon=0.1, received=2.5
+    )
     answers = sheet.answers
     assert [answer.seq for answer in answers] == [5, 6, 7, 8]
     assert sheet.seq == 8
     assert [answer.key for answer in answers] == [100, 101, 102, 103]
     assert [answer.outcome for answer in answers] == ["dog", "cat", tc.BOUNDARY, tc.BOUNDARY]
     assert [answer.hit for answer in answers] == [False, False, True, True]
-    assert [answer.units for answer in answers] == [(0, 0), (0, 0), (3, 4), (3, 4)]
+    assert [answer.grains for answer in answers] == [(0, 0), (0, 0), (3, 4), (3, 4)]
     assert [answer.price for answer in answers] == [0.0, 0.0, 1.0, 1.0]
-    assert sheet.units == (6, 8)
-    assert {(answer.target, answer.epsilon, answer.received) for answer in answers} == {("T", 0.1, 2.5)}
+    assert sheet.grains == (6, 8)
+    assert {(answer.targets, answer.epsilon, answer.received) for answer in answers} == {((("T",),), 0.1, 2.5)}
     assert len(sheet) == 4
 
 
 def test_a_meter_that_a_hit_does_not_charge_counts_no_hit():
-    sums = Sums.zero(2).plus(sheet_of([0, 0], (0, 1), units=(3, 0)))
+    sums = Sums.zero(2).plus(sheet_of([0, 0], (0, 1), grains=(3, 0)))
     assert (sums.spent, sums.hits) == ((6, 0), (2, 0))
 
 
@@ -131,15 +132,14 @@ def test_codes_take_a_byte_or_two(outcomes, width):
     assert entry_of(text_of(sheet)) == sheet
 
 
-def test_the_text_of_a_sheet_is_what_it_was_in_ledgers_written_long_ago():
+def test_a_sheet_of_the_first_format_is_read():
     first = (
-        '{"outcome":null,"hit":true,"price":1.0,"seq":1,"algorithm":"labels","target":"","epsilon":0.0,"delta":0.0,'
+        '{"outcome":null,"hit":true,"price":1.0,"seq":1,"algorithm":"labels","target":"Everything()","epsilon":0.0,"delta":0.0,'
         '"received":0.0,"units":[1],"candidate":null,"release":null,"key":0}'
     )
     rest = '"outcomes":["cat","dog",{"mark":"boundary"}],"codes":"AAIB","hits":[1]'
     text = f'{{"version":1,"kind":"sheet","first":{first},{rest}}}'
-    sheet = sheet_of([0, 2, 1], (1,))
-    assert (text_of(sheet), entry_of(text)) == (text, sheet)
+    assert entry_of(text) == sheet_of([0, 2, 1], (1,), targets=(("Everything",),))
     assert sheet_of([258], outcomes=tuple(range(300))).codes == bytes([2, 1]), "the low byte first"
 
 
@@ -163,7 +163,7 @@ def sheets(draw):
     hits = sorted(draw(st.sets(st.integers(0, len(codes) - 1))))
     units = tuple(draw(st.lists(st.integers(0, 2**130), min_size=1, max_size=3)))
     seq, key = draw(st.integers(1, 10**12)), draw(st.integers(0, 10**9))
-    return sheet_of(codes, hits, tuple(outcomes), seq, units, key=key, target=draw(st.text(max_size=5)))
+    return sheet_of(codes, hits, tuple(outcomes), seq, units, key=key, targets=((draw(st.text(max_size=5)),),))
 
 
 @settings(deadline=None)
@@ -176,7 +176,7 @@ def test_a_sheet_survives_being_written_down(sheet):
     assert text_of(found) == text
     assert text.isascii()
     assert found.answers == sheet.answers
-    assert Sums.zero(len(sheet.first.units)).plus(found) == Sums.zero(len(sheet.first.units)).plus(sheet)
+    assert Sums.zero(len(sheet.first.grains)).plus(found) == Sums.zero(len(sheet.first.grains)).plus(sheet)
 
 
 def damaged(body, **parts):
@@ -191,12 +191,12 @@ DAMAGE = {
     "base64 that is cut short": {"codes": "AAE"},
     "codes that are no text": {"codes": 7},
     "codes that are missing": {"codes": None},
-    "hits out of order": {"hits": [2, 1]},
-    "a hit twice": {"hits": [1, 1]},
-    "a hit before the first": {"hits": [-1]},
-    "a hit after the last": {"hits": [3]},
-    "a hit that is text": {"hits": ["1"]},
-    "hits that are a number": {"hits": 1},
+    "hits out of order": {"hit_places": [2, 1]},
+    "a hit twice": {"hit_places": [1, 1]},
+    "a hit before the first": {"hit_places": [-1]},
+    "a hit after the last": {"hit_places": [3]},
+    "a hit that is text": {"hit_places": ["1"]},
+    "hits that are a number": {"hit_places": 1},
     "no outcomes": {"outcomes": []},
     "too few outcomes": {"outcomes": ["cat"]},
     "outcomes of no kind": {"outcomes": [{"mark": "what"}] * 3},
@@ -219,7 +219,7 @@ def test_codes_of_two_bytes_that_lost_one_are_refused():
         entry_of(damaged(body, codes=b64encode(codes[:-1]).decode()))
 
 
-@pytest.mark.parametrize("field", ["first", "outcomes", "codes", "hits"])
+@pytest.mark.parametrize("field", ["first", "outcomes", "codes", "hit_places"])
 def test_a_sheet_without_one_of_its_parts_is_refused(field):
     body = json.loads(text_of(sheet_of([0, 1, 2], (1,))))
     del body[field]
@@ -230,10 +230,10 @@ def test_a_sheet_without_one_of_its_parts_is_refused(field):
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_the_end_of_a_long_transcript_is_read_without_the_rest(tmp_path, monkeypatch, where):
     """Only the sheets that hold the last answers are taken apart, and none for their number."""
-    taken, plain = [], Sheet.answers.fget
-    monkeypatch.setattr(Sheet, "answers", property(lambda sheet: (taken.append(sheet), plain(sheet))[1]))
+    taken, plain = [], BatchEntry.answers.fget
+    monkeypatch.setattr(BatchEntry, "answers", property(lambda sheet: (taken.append(sheet), plain(sheet))[1]))
     with opened(":memory:" if where == "memory" else tmp_path / "ledger.db", 45) as session:
-        written = list(session.ask_series(requests("..x" * 12)))
+        written = list(session.ask_batch(requests("..x" * 12)))
         assert len(session.transcript) == 36
         assert not taken
         last = session.transcript.last(2)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from tests.ledger.asking import QUERY, crash
 
 import targetcharge as tc
-from targetcharge.ledger import Answer, MemoryLedger, Most, Pending, Settlement, SqliteLedger
-from targetcharge.ledger.entries import Run, Spent, answers_in, entry_of, link, text_of
+from targetcharge.ledger import Answer, BatchEntry, MemoryLedger, Most, Pending, Settlement, SqliteLedger
+from targetcharge.ledger.entries import Spent, answers_in, entry_of, link, text_of
 from targetcharge.sessions.opening import Declaration
 
 
@@ -33,7 +34,7 @@ def most_of(ledger, count=1):
 
 
 def answer(ledger, *, hit, **more):
-    return Answer(7 if hit else None, hit, float(hit), ledger.number(), units=(int(hit),), **more)
+    return Answer(7 if hit else None, hit, float(hit), ledger.number(), grains=(int(hit),), **more)
 
 
 def publish(ledger, *hits, **more):
@@ -130,14 +131,14 @@ QUESTION = '{"what":{"count":"age > 65"},"above":100}'
 @pytest.mark.parametrize("question", ["", QUESTION, "é\u2028\ud800"])
 def test_an_answers_question_and_snapshot_come_back(question, snapshot):
     one = Answer(None, False, 0.0, 3, question=question, snapshot=snapshot, key=("a", 1.5))
-    last = Answer(5, True, 1.0, 5, units=(1,), question=question, snapshot=snapshot, key="b")
-    two = Answer(None, False, 0.0, 4, question=question, snapshot=snapshot, key=None)
-    for entry in (one, last, Run((one, two, last))):
+    last = Answer(5, True, 1.0, 5, grains=(1,), question=question, snapshot=snapshot, key="b")
+    together = BatchEntry(replace(last, outcome=None, seq=3), (None, 5), bytes([0, 0, 1]), (2,), ("a", None, "b"))
+    for entry in (one, last, together):
         assert entry_of(text_of(entry)) == entry
 
 
 def test_entries_from_before_there_were_questions_are_read():
-    plain = Answer(5, True, 1.0, 5, units=(1,))
+    plain = Answer(5, True, 1.0, 5, grains=(1,))
     assert '"question"' not in text_of(plain)
     assert '"snapshot"' not in text_of(plain)
     read = entry_of(text_of(plain))

@@ -11,7 +11,7 @@ from tests.sessions.scripted import EPSILON, opened
 import targetcharge as tc
 from targetcharge.mechanisms import (
     above_threshold,
-    battery,
+    batch_by_key,
     between_thresholds,
     changed,
     exponential,
@@ -212,7 +212,7 @@ def test_a_pending_release_says_nothing_of_the_value():
 
 def test_the_end_of_a_selection_says_nothing_of_a_value():
     session = opened(5, data=5000)
-    tests = battery(lambda data: [data, 0], ["a", "b"], 0, EPSILON)
+    tests = batch_by_key(lambda data: [data, 0], ["a", "b"], 0, EPSILON)
     assert [answer.key for answer in session.select(tests, k=2, threshold=2500)] == ["a"]
     assert (session.transcript[-1].outcome, session.transcript[-1].interval) == (None, None)
 

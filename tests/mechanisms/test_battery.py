@@ -12,7 +12,7 @@ from tests.discrete_laplace import DiscreteLaplace
 from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
 import targetcharge as tc
-from targetcharge.mechanisms import above_threshold, batch, battery
+from targetcharge.mechanisms import above_threshold, batch_by_key, batch_by_name
 from targetcharge.mechanisms.accuracy import grid
 from targetcharge.mechanisms.noise import rate_for
 
@@ -32,8 +32,8 @@ def published(tests, times, seed=1):
     """Return, for each of the counts, how often each outcome is published."""
     entropy, found = BufferedEntropy(seed), [Counter() for _ in COUNTS]
     for _ in range(times // REPEATED):
-        drawn = tests.draw(COUNTS * REPEATED, entropy)
-        told = [steps if steps >= least else None for steps, least in zip(drawn, tests.least, strict=True)]
+        drawn = tests.drawing.draw(COUNTS * REPEATED, entropy)
+        told = [steps if steps >= least else None for steps, least in zip(drawn, tests.drawing.least, strict=True)]
         for place, counted in enumerate(found):
             counted.update(told[place :: len(COUNTS)])
     return found
@@ -49,7 +49,7 @@ def law(algorithm, count):
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.3, 1), (0.9, 3)])
 def test_each_test_has_the_law_of_an_above_threshold_test_and_no_other_scale(epsilon, sensitivity):
-    found = published(battery(itself, MANY, 8.5, epsilon, sensitivity=sensitivity), DRAWS)
+    found = published(batch_by_key(itself, MANY, 8.5, epsilon, sensitivity=sensitivity), DRAWS)
     for count, counted in zip(COUNTS, found, strict=True):
         single = above_threshold(itself, 8.5, epsilon, sensitivity=sensitivity)
         assert pvalue(counted, law(single, count)) > 1e-9
@@ -61,15 +61,15 @@ def test_each_test_has_the_law_of_an_above_threshold_test_and_no_other_scale(eps
 
 def test_a_batch_has_the_law_of_tests_with_thresholds_of_their_own():
     limits = [8.5, -2, 0, 30, 7]
-    found = published(batch(itself, [str(key) for key in MANY], limits * REPEATED, 0.3), DRAWS)
+    found = published(batch_by_name(itself, [str(key) for key in MANY], limits * REPEATED, 0.3), DRAWS)
     for limit, count, counted in zip(limits, COUNTS, found, strict=True):
         assert pvalue(counted, law(above_threshold(itself, limit, 0.3), count)) > 1e-9
     assert pvalue(found[0], law(above_threshold(itself, 9.5, 0.3), COUNTS[0])) < 1e-9
 
 
 def test_the_noise_of_one_test_tells_nothing_of_the_others():
-    tests, entropy = battery(itself, range(40), 0, 0.5), BufferedEntropy(2)
-    drawn = np.array([tests.draw([0] * 40, entropy) for _ in range(DRAWS // 100)])
+    tests, entropy = batch_by_key(itself, range(40), 0, 0.5), BufferedEntropy(2)
+    drawn = np.array([tests.drawing.draw([0] * 40, entropy) for _ in range(DRAWS // 100)])
     parts = np.clip(drawn.reshape(-1, 5), -2, 2)  # neighbours in the array, and in time
     for first, second in itertools.combinations(range(5), 2):
         table = np.zeros((5, 5))
@@ -83,9 +83,9 @@ def test_the_noise_of_one_test_tells_nothing_of_the_others():
 
 
 def test_no_draw_repeats_another():
-    tests = battery(itself, range(300), 0, 0.01)
+    tests = batch_by_key(itself, range(300), 0, 0.01)
     entropy = tc.randomness.SystemEntropy()
-    first, second = (tests.draw([0] * 300, entropy) for _ in range(2))
+    first, second = (tests.drawing.draw([0] * 300, entropy) for _ in range(2))
     assert first != second
     assert len(set(first)) > 100
 
@@ -95,9 +95,9 @@ def test_the_law_of_a_test_does_not_depend_on_how_many_there_are():
     truth = {k: noise.mass(k) for k in range(-200, 201)}
     for size, times in ((1, DRAWS // 200), (7, DRAWS // 20), (5000, DRAWS)):
         entropy, found = BufferedEntropy(size), Counter()
-        tests = battery(itself, range(size), 0, 0.4)
+        tests = batch_by_key(itself, range(size), 0, 0.4)
         while found.total() < times:
-            found.update(tests.draw([0] * size, entropy))
+            found.update(tests.drawing.draw([0] * size, entropy))
         assert pvalue(found, truth) > 1e-9
 
 
@@ -121,7 +121,7 @@ GIVEN = {
 
 @pytest.mark.parametrize("give", GIVEN.values(), ids=GIVEN)
 def test_counts_come_in_any_collection(give):
-    drawn = battery(give, [1, 2, 3], 0, 10.0).draw([100, 0, 250], BufferedEntropy(1))
+    drawn = batch_by_key(give, [1, 2, 3], 0, 10.0).drawing.draw([100, 0, 250], BufferedEntropy(1))
     assert [type(each) for each in drawn] == [int] * 3
     assert all(abs(found - count) < 30 for found, count in zip(drawn, [100, 0, 250], strict=True))
 
@@ -133,19 +133,19 @@ def test_counts_come_in_any_collection(give):
 )
 def test_counts_that_are_not_one_integer_for_each_test_are_not_drawn_from(counts):
     with pytest.raises((TypeError, ValueError)):
-        battery(lambda _: counts, [1, 2, 3], 0, 1.0).draw(None, BufferedEntropy(1))
+        batch_by_key(lambda _: counts, [1, 2, 3], 0, 1.0).drawing.draw(None, BufferedEntropy(1))
 
 
 def test_counts_beyond_64_bits_are_exact():
-    drawn = battery(itself, [1], 0, 10.0).draw([2**80], BufferedEntropy(1))
+    drawn = batch_by_key(itself, [1], 0, 10.0).drawing.draw([2**80], BufferedEntropy(1))
     assert abs(drawn[0] - 2**80) < 30
 
 
 def test_the_data_is_touched_once_for_all_tests():
     calls = []
-    tests = battery(lambda data: calls.append(data) or [0] * 50, range(50), 0, 1.0)
+    tests = batch_by_key(lambda data: calls.append(data) or [0] * 50, range(50), 0, 1.0)
     assert calls == []
-    tests.draw("data", BufferedEntropy(1))
+    tests.drawing.draw("data", BufferedEntropy(1))
     assert calls == ["data"]
 
 
@@ -153,26 +153,26 @@ def test_the_data_is_touched_once_for_all_tests():
 
 
 def test_declarations():
-    tests = battery(itself, KEYS, 8.5, 0.3, sensitivity=2, name="beds")
+    tests = batch_by_key(itself, KEYS, 8.5, 0.3, sensitivity=2, name="beds")
     assert len(tests) == 5
     assert tests.keys == tuple(KEYS)
-    assert tests.least == (9,) * 5
-    for test in tests.tests:
+    assert tests.drawing.least == (9,) * 5
+    for test in tests.algorithms:
         assert (test.name, test.epsilon, test.delta) == ("beds", 0.3, 0.0)
         assert test.default_target == tc.NotPrior(None)
         assert test.accuracy.interval(None) == (None, 8 + test.accuracy.margin)
         with pytest.raises(AssertionError, match="drawn together"):
             test.run(None, BufferedEntropy(1))
-    assert battery(itself, KEYS, 1, 0.3).tests[0].name == "battery(itself)"
-    names = [test.name for test in batch(itself, ["x", "y"], [1, 2], 0.3).tests]
+    assert batch_by_key(itself, KEYS, 1, 0.3).algorithms[0].name == "batch_by_key(itself)"
+    names = [test.name for test in batch_by_name(itself, ["x", "y"], [1, 2], 0.3).tests]
     assert names == ["x", "y"]
 
 
 def test_thresholds_and_counts_are_in_what_the_gauge_shows_and_steps():
-    tests = battery(itself, ["a"], 12.3, 10.0, sensitivity=1, gauge=grid(Fraction(1, 100)))
-    assert tests.least == (1230,)
-    assert tests.tests[0].accuracy.scale == pytest.approx(0.001, rel=1e-6)
-    low, high = tests.tests[0].accuracy.interval(12.5)
+    tests = batch_by_key(itself, ["a"], 12.3, 10.0, sensitivity=1, gauge=grid(Fraction(1, 100)))
+    assert tests.drawing.least == (1230,)
+    assert tests.algorithms[0].accuracy.scale == pytest.approx(0.001, rel=1e-6)
+    low, high = tests.algorithms[0].accuracy.interval(12.5)
     assert (low, high) == (12.5, 12.5)  # at ε 10 the noise is 0 in 95% of draws
 
 
@@ -180,7 +180,7 @@ def test_thresholds_and_counts_are_in_what_the_gauge_shows_and_steps():
     "keys", [[(1, "a"), (1, "b")], [True, False], [1.5, 2.5], [None, "x"], range(3), (b"a", "a")]
 )
 def test_keys_of_all_kinds(keys):
-    assert battery(itself, keys, 0, 1.0).keys == tuple(keys)
+    assert batch_by_key(itself, keys, 0, 1.0).keys == tuple(keys)
 
 
 # Bad input.
@@ -227,7 +227,7 @@ GOOD = {"counts": itself, "keys": ["a", "b"], "threshold": 5, "epsilon": 0.5}
 @pytest.mark.parametrize(("name", "changes"), BAD, ids=lambda each: str(each)[:60].replace("\n", " "))
 def test_bad_input_is_refused_by_name(name, changes):
     with pytest.raises(tc.InvalidParameter) as caught:
-        battery(**(GOOD | changes))
+        batch_by_key(**(GOOD | changes))
     assert caught.value.name == name
 
 
@@ -251,5 +251,5 @@ def test_bad_input_is_refused_by_name(name, changes):
 )
 def test_bad_input_of_a_batch_is_refused_by_name(name, arguments):
     with pytest.raises(tc.InvalidParameter) as caught:
-        batch(*arguments)
+        batch_by_name(*arguments)
     assert caught.value.name == name

@@ -106,7 +106,7 @@ def test_the_transcript_of_a_reopened_ledger_has_the_mark(tmp_path):
         outcomes = [answer.outcome for answer in session.transcript]
         assert outcomes[0] is tc.UNCHANGED
         assert type(outcomes[1]) is int
-        assert [answer.target for answer in session.transcript] == ["NotPrior(UNCHANGED)"] * 2
+        assert [answer.targets for answer in session.transcript] == [(("NotPrior", tc.UNCHANGED),)] * 2
 
 
 def test_the_mark_is_plain_data_and_back():

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import targetcharge as tc
-from targetcharge.ledger import Sheet
+from targetcharge.ledger import BatchEntry
 from targetcharge.ledger.entries import Spent
-from targetcharge.mechanisms import Series
+from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.algorithm import together
+from targetcharge.mechanisms.batch import MOST_HITS, Requests
 
 OUTCOMES = ("cat", "dog", tc.BOUNDARY)
 EPSILON = 0.1
 
 
 def series(
-    codes, hit=None, *, outcomes=OUTCOMES, epsilon=EPSILON, target=None, name="requests", before=None, text=""
+    codes, hit=None, *, outcomes=OUTCOMES, epsilon=EPSILON, target=None, name="requests", before=None, told=None
 ):
     """Return a series that draws these codes; the code of the last outcome is a hit, unless hits are given.
 
@@ -30,13 +31,20 @@ def series(
         return codes[first:last].copy(), hit[first:last].copy()
 
     algorithm = together(name, epsilon, target or tc.NotPrior(prior=None))
-    return Series(algorithm, outcomes, len(codes), draw, text)
+    return requests_batch(algorithm, outcomes, len(codes), draw, told)
 
 
 def drawing(draw, count=100, **more):
     """Return a series that draws with a function of the data and the number of requests."""
     base = series(np.zeros(count), **more)
-    return Series(base.algorithm, base.outcomes, count, lambda data, _, first, last: draw(data, last - first))
+    return requests_batch(
+        base.algorithms[0], base.drawing.outcomes, count, lambda data, _, first, last: draw(data, last - first)
+    )
+
+
+def requests_batch(algorithm, outcomes, count, draw, plain_target=None):
+    """Return a batch of public requests as tc.learning makes it."""
+    return Batch((algorithm,), range(count), Requests(outcomes, draw), plain_target, MOST_HITS, durable=True)
 
 
 def codes_of(pattern):
@@ -48,7 +56,7 @@ def asked(session, requests, start=0):
     """Ask a series to its end, or to that of the budget; return the sheets, and whether the budget ended it."""
     sheets = []
     try:
-        sheets.extend(session.ask_series(requests, start))
+        sheets.extend(session.ask_batch(requests, start))
     except tc.BudgetSpent:
         return sheets, True
     return sheets, False
@@ -60,7 +68,7 @@ def pattern_of(sheets):
 
 
 def sheets_of(session):
-    return [entry for entry in session._ledger.entries() if isinstance(entry, Sheet)]
+    return [entry for entry in session._ledger.entries() if isinstance(entry, BatchEntry)]
 
 
 def spent(session):

@@ -23,7 +23,7 @@ def rivals(meter="exact", budget=BUDGET, **options):
 def test_each_meter_is_charged_for_its_own_hits(meter):
     session = rivals(meter)
     answers = [session.ask(gives(outcome)) for outcome in (0, 1, 2)]
-    assert [answer.hits for answer in answers] == [(False, True), (True, False), (True, True)]
+    assert [answer.meters_hit for answer in answers] == [(False, True), (True, False), (True, True)]
     assert [answer.hit for answer in answers] == [True, True, True]
     assert [each.hits for each in session.meters] == [2, 2]
 
@@ -67,8 +67,8 @@ def test_targets_of_different_kinds_have_different_prices(meter):
     quotes = [
         each.quote(target, EPSILON) for each, target in zip(session.meters, (RARE, tc.Everything()), strict=True)
     ]
-    assert both.units == tuple(quote.units for quote in quotes)
-    assert one.units == (0, quotes[1].units)
+    assert both.grains == tuple(quote.units for quote in quotes)
+    assert one.grains == (0, quotes[1].units)
     assert both.price == max(quote.value for quote in quotes)
     assert [each.hits for each in session.meters] == [1, 2]
 
@@ -117,6 +117,6 @@ def test_alternatives_with_a_delta_of_their_own_and_a_file_survive_a_restart(tmp
     with rivals("renyi", **options) as session:
         assert [meter.totals for meter in session.meters] == before
         assert session.meter.delta_left == pytest.approx(1e-7)
-        assert session.transcript[0].hits == (False, True)
+        assert session.transcript[0].meters_hit == (False, True)
     with pytest.raises(tc.NotAllowed, match="alternatives was"):
         tc.Session(None, BUDGET, EPSILON, meter="renyi", **options)

@@ -160,7 +160,7 @@ def test_calls(name, value, call):
     ("algorithm", "target", "words"),
     [
         (gives(1), tc.Boundary(), r"scripted does not support Boundary\(\): ask with NotPrior\(…\) or Everything"),
-        (gives(1), tc.QTarget(0.3, {1}), r"does not support QTarget\(0.3, \['1'\]\)"),
+        (gives(1), tc.QTarget(0.3, {1}), r"does not support QTarget\(0.3, \{1\}\)"),
         (gives(1), tc.Disagreement(), "does not support Disagreement"),
         (
             tc.twice(gives(1)),
@@ -176,7 +176,7 @@ def test_calls(name, value, call):
     ],
     ids=["boundary", "q", "twice", "wrapped", "epsilon", "undeclared"],
 )
-def test_questions_that_a_session_cannot_price(algorithm, target, words):
+def test_prices_that_a_session_cannot_price(algorithm, target, words):
     session = opened()
     with pytest.raises(tc.NotAllowed, match=words):
         session.ask(algorithm, target)

@@ -15,7 +15,7 @@ from tests.tables.noise import FAR, patterned, silence
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.ledger.entries import Spent
-from targetcharge.mechanisms import above_threshold, batch, battery
+from targetcharge.mechanisms import above_threshold, batch_by_key, batch_by_name
 
 SECRET = "987654"  # noqa: S105 - the first digits of a count
 DRAWN = 987654_000000
@@ -42,12 +42,12 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert [answer.hit for answer in answers] == [bool(each) for each in pattern]
         assert [answer.key for answer in answers] == [f"k{i}" for i in range(8)]
         assert [answer.price for answer in answers] == [price.value * each for each in pattern]
-        assert [answer.units for answer in answers] == [(price.units * each,) for each in pattern]
+        assert [answer.grains for answer in answers] == [(price.units * each,) for each in pattern]
         assert [answer.outcome is None for answer in answers] == [not each for each in pattern]
         assert all(abs(answer.outcome - FAR) < 1000 for answer in answers if answer.hit)
         assert [answer.seq for answer in answers] == list(range(1, 9))
-        assert {(answer.algorithm, answer.target, answer.epsilon) for answer in answers} == {
-            ("tests", "NotPrior(None)", EPSILON)
+        assert {(answer.algorithm, answer.targets, answer.epsilon) for answer in answers} == {
+            ("tests", (("NotPrior", None),), EPSILON)
         }
         assert list(session.transcript) == answers
         assert session.meter.hits == 3
@@ -59,7 +59,7 @@ def test_answers_are_what_an_above_threshold_test_would_say(monkeypatch, where):
     counts = [-3, 9, 10, 11, 500]
     single = [above_threshold(lambda _, count=count: count, 10, EPSILON, name="tests") for count in counts]
     with opened(9, ledger=where) as session:
-        answers = list(session.ask_each(battery(lambda _: counts, list("abcde"), 10, EPSILON)))
+        answers = list(session.ask_each(batch_by_key(lambda _: counts, list("abcde"), 10, EPSILON)))
         told = [(answer.outcome, answer.hit, answer.scale, answer.interval) for answer in answers]
         margin = single[0].accuracy.margin
         assert told == [
@@ -72,7 +72,7 @@ def test_answers_are_what_an_above_threshold_test_would_say(monkeypatch, where):
 
 def test_nothing_is_computed_or_charged_before_the_first_answer_is_asked_for_and_then_once(where):
     calls = []
-    tests = battery(lambda _: calls.append(1) or [FAR, -FAR, FAR], [1, 2, 3], 0, EPSILON)
+    tests = batch_by_key(lambda _: calls.append(1) or [FAR, -FAR, FAR], [1, 2, 3], 0, EPSILON)
     with opened(5, ledger=where) as session:
         found = session.ask_each(tests)
         assert (calls, session.meter.hits, len(session.transcript)) == ([], 0, 0)
@@ -83,7 +83,7 @@ def test_nothing_is_computed_or_charged_before_the_first_answer_is_asked_for_and
 
 
 def test_the_tests_of_a_batch_have_names_of_their_own(where):
-    tests = batch(lambda _: [FAR, -FAR, -FAR, FAR], ["a", "b", "c", "d"], [1, 2, 3, 4], EPSILON)
+    tests = batch_by_name(lambda _: [FAR, -FAR, -FAR, FAR], ["a", "b", "c", "d"], [1, 2, 3, 4], EPSILON)
     with opened(5, ledger=where) as session:
         answers = list(session.ask_each(tests))
         assert [(answer.algorithm, answer.hit, answer.key) for answer in answers] == [
@@ -92,7 +92,7 @@ def test_the_tests_of_a_batch_have_names_of_their_own(where):
             ("c", False, None),
             ("d", True, None),
         ]
-        margin = tests.tests[0].accuracy.margin
+        margin = tests.algorithms[0].accuracy.margin
         assert [answer.interval for answer in answers[1:3]] == [(None, 1 + margin), (None, 2 + margin)]
         assert list(session.transcript) == answers
 
@@ -145,7 +145,7 @@ def test_nothing_is_seen_of_what_was_drawn_after_the_last_hit_that_is_covered():
 
 def test_a_battery_that_is_not_covered_never_touches_the_data(where):
     calls = []
-    tests = battery(lambda _: calls.append(1) or [0], ["a"], 0, EPSILON)
+    tests = batch_by_key(lambda _: calls.append(1) or [0], ["a"], 0, EPSILON)
     with opened(1, ledger=where) as session:
         session.test(gives(True))
         with pytest.raises(tc.BudgetSpent):
@@ -170,7 +170,7 @@ def test_what_a_session_has_no_price_for_is_refused_before_the_data_is_touched(o
 
 @pytest.mark.parametrize("given", [None, "tests", [gives(True)], gives(True), 5], ids=lambda each: str(each)[:20])
 def test_anything_but_a_battery_is_refused_by_name(given):
-    with pytest.raises(tc.InvalidParameter, match="battery is"):
+    with pytest.raises(tc.InvalidParameter, match="batch is"):
         next(opened(3).ask_each(given))
 
 
@@ -202,7 +202,7 @@ BROKEN = {
 @pytest.mark.parametrize("counts", BROKEN.values(), ids=BROKEN)
 def test_a_computation_that_breaks_spends_one_hit_and_lets_nothing_out(where, counts):
     with opened(3, data=DRAWN, ledger=where) as session:
-        found = session.ask_each(battery(counts, ["a", "b", "c"], 0, EPSILON, name="broken"))
+        found = session.ask_each(batch_by_key(counts, ["a", "b", "c"], 0, EPSILON, name="broken"))
         with pytest.raises(tc.ComputationFailed) as caught:
             next(found)
         assert list(chain(caught.value)) == [caught.value]
@@ -218,7 +218,7 @@ def test_a_computation_that_breaks_spends_one_hit_and_lets_nothing_out(where, co
 def test_an_interrupt_of_the_computation_spends_one_hit(where, error):
     with opened(3, data=DRAWN, ledger=where) as session:
         with pytest.raises(error) as caught:
-            next(session.ask_each(battery(raising(error), ["a"], 0, EPSILON)))
+            next(session.ask_each(batch_by_key(raising(error), ["a"], 0, EPSILON)))
         assert lets_out(caught.value, SECRET) == []
         assert session.meter.hits == 1
 
@@ -229,7 +229,7 @@ def test_an_interrupt_of_the_computation_spends_one_hit(where, error):
 def test_a_ledger_that_fails_to_settle_lets_nothing_out(monkeypatch, tmp_path, ledger, error, before):
     """Neither what would have been published, nor what was drawn for later."""
     session = opened(5, ledger=tmp_path / "l.db" if ledger is SqliteLedger else ":memory:")
-    tests = battery(lambda _: [-FAR, DRAWN + 1, DRAWN + 2], ["a", "b", "c"], 0, EPSILON)
+    tests = batch_by_key(lambda _: [-FAR, DRAWN + 1, DRAWN + 2], ["a", "b", "c"], 0, EPSILON)
     found = session.ask_each(tests)
     answers = [next(found) for _ in range(2 * before)]
     settle = ledger.settle
@@ -241,9 +241,7 @@ def test_a_ledger_that_fails_to_settle_lets_nothing_out(monkeypatch, tmp_path, l
     monkeypatch.setattr(ledger, "settle", failing)
     with pytest.raises(BaseException) as caught:  # noqa: PT011 - any error at all is looked through
         next(found)
-    place = [
-        each for each in lets_out(caught.value, SECRET) if each not in ("variable answers", "variable answer")
-    ]
+    place = [each for each in lets_out(caught.value, SECRET) if each not in ("variable entries", "variable entry")]
     assert place == []
     assert before or lets_out(caught.value, SECRET) == []
     assert list(chain(caught.value)) == [caught.value]
@@ -255,7 +253,7 @@ def test_a_ledger_that_fails_to_settle_lets_nothing_out(monkeypatch, tmp_path, l
 
 def test_the_news_that_the_budget_is_spent_does_not_hold_what_was_drawn():
     session = opened(1, data=None)
-    tests = battery(lambda _: [FAR, DRAWN, -DRAWN], ["a", "b", "c"], 0, EPSILON)
+    tests = batch_by_key(lambda _: [FAR, DRAWN, -DRAWN], ["a", "b", "c"], 0, EPSILON)
     found = session.ask_each(tests)
     next(found)
     with pytest.raises(tc.BudgetSpent) as caught:
@@ -265,17 +263,17 @@ def test_the_news_that_the_budget_is_spent_does_not_hold_what_was_drawn():
 
 def test_nothing_printed_on_the_way_holds_what_was_drawn():
     session = opened(3)
-    found = session.ask_each(battery(lambda _: [-FAR, FAR, DRAWN, -DRAWN], list("abcd"), 0, EPSILON))
+    found = session.ask_batch(batch_by_key(lambda _: [-FAR, FAR, DRAWN, -DRAWN], list("abcd"), 0, EPSILON))
     next(found)
     variables = found.gi_frame.f_locals
     assert SECRET not in repr(variables)
-    assert SECRET not in repr([session, session.meter, list(session.transcript), variables["tests"]])
+    assert SECRET not in repr([session, session.meter, list(session.transcript), variables["call"]])
 
 
 # Several at once.
 
 
-def test_batteries_and_questions_interleave(where):
+def test_batteries_and_prices_interleave(where):
     with opened(9, ledger=where) as session:
         first, second = session.ask_each(patterned([0, 1, 0, 1])), session.ask_each(patterned([1, 0, 1]))
         answers = [next(first), next(second), session.test(gives(True)), next(first), next(second)]
@@ -326,7 +324,7 @@ def test_a_session_that_is_closed_in_the_middle_says_so(where):
 
 def test_a_battery_that_asks_its_own_session_fails():
     session = opened(3)
-    tests = battery(lambda _: [session.test(gives(True)).seq], ["a"], 0, EPSILON)
+    tests = batch_by_key(lambda _: [session.test(gives(True)).seq], ["a"], 0, EPSILON)
     with pytest.raises(tc.ComputationFailed):
         next(session.ask_each(tests))
     assert session.meter.hits == 1

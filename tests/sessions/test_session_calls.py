@@ -37,7 +37,7 @@ def test_ask_takes_the_algorithms_own_target_when_none_is_named():
     session = opened(data=range(7))
     quiet, loud = (tc.mechanisms.above_threshold(len, t, EPSILON) for t in (2000, -2000))
     assert (session.ask(quiet).hit, session.ask(loud).hit) == (False, True)
-    assert session.transcript[0].target == "NotPrior(None)"
+    assert session.transcript[0].targets == (("NotPrior", None),)
 
 
 @pytest.mark.parametrize(

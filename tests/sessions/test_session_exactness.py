@@ -17,7 +17,7 @@ import targetcharge as tc
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger
-from targetcharge.sessions.questions import Question
+from targetcharge.sessions.priced import Priced
 
 GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
 MULTIPLES = np.array([0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
@@ -127,7 +127,7 @@ settle = MemoryLedger.settle
     ("owner", "name", "mistake", "menu"),
     [
         (MemoryLedger, "forfeit", free_failures, ("failing",)),
-        (Question, "judge", as_it_looks, ("twins",)),
+        (Priced, "judge", as_it_looks, ("twins",)),
         (MemoryLedger, "settle", free_revisions, ("revise",)),
     ],
     ids=["failures are free", "a prior is published as it looks", "revisions are free"],

@@ -224,11 +224,11 @@ def test_a_forked_child_cannot_use_the_session_and_its_parent_can(tmp_path):
     session.close()
 
 
-def test_thousands_of_different_questions_are_not_all_remembered():
+def test_thousands_of_different_prices_are_not_all_remembered():
     session = opened()
     for number in range(1100):
         assert session.ask(gives(number), tc.NotPrior(number)).hit is False
-    assert len(session._questions._memory) <= 1024
+    assert len(session._prices._memory) <= 1024
 
 
 def test_the_odometer_can_be_read():

@@ -212,7 +212,7 @@ def test_nothing_shows_the_data_or_a_pending_value():
     kept = session._ledger.kept(release.seq)
     shown = [session, release, session.transcript, session.pending, kept, list(session.transcript), session.meter]
     assert kept.outcome == SECRET
-    for each in (*shown, session._questions, session._ledger, session._turn):
+    for each in (*shown, session._prices, session._ledger, session._turn):
         assert SECRET not in repr(each)
         assert SECRET not in str(each)
     assert "row one" not in repr(shown)

@@ -12,8 +12,9 @@ from tests.sessions.scripted import budget_of, computes, gives, opened
 from tests.sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, pattern_of, series, spent
 
 import targetcharge as tc
-from targetcharge.mechanisms import battery
-from targetcharge.sessions.requests import MOST_HITS, MOST_TOGETHER
+from targetcharge.mechanisms import batch_by_key
+from targetcharge.mechanisms.batch import MOST_HITS
+from targetcharge.sessions.batch import MOST_TOGETHER
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -29,7 +30,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
     pattern = "..x:.xx:" * 3
     with opened(20, meter=meter, ledger=where) as session:
         price = session.meter.quote(tc.NotPrior(None), EPSILON)
-        sheets, ended = asked(session, series(codes_of(pattern), text="one of each"))
+        sheets, ended = asked(session, series(codes_of(pattern), told=("NotPrior",)))
         answers = [answer for sheet in sheets for answer in sheet.answers]
         assert not ended
         assert pattern_of(sheets) == pattern
@@ -38,14 +39,14 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert [answer.key for answer in answers] == list(range(len(pattern)))
         assert [answer.seq for answer in answers] == list(range(1, len(pattern) + 1))
         assert [answer.price for answer in answers] == [price.value * (each == "x") for each in pattern]
-        assert [answer.units for answer in answers] == [(price.units * (each == "x"),) for each in pattern]
-        assert {(answer.algorithm, answer.target, answer.epsilon) for answer in answers} == {
-            ("requests", "one of each", EPSILON)
+        assert [answer.grains for answer in answers] == [(price.units * (each == "x"),) for each in pattern]
+        assert {(answer.algorithm, answer.targets, answer.epsilon) for answer in answers} == {
+            ("requests", (("NotPrior",),), EPSILON)
         }
         assert list(session.transcript) == answers
         assert len(session.transcript) == len(pattern)
-        assert list(session.transcript.sheets()) == sheets
-        assert session.meter.hits == pattern.count("x") == sum(len(sheet.hits) for sheet in sheets)
+        assert list(session.transcript.batches()) == sheets
+        assert session.meter.hits == pattern.count("x") == sum(len(sheet.hit_places) for sheet in sheets)
         assert session.meter.totals.spent == pattern.count("x") * price.units
 
 
@@ -65,27 +66,27 @@ def test_each_request_is_drawn_once_and_leaves_in_bounded_pieces(where, count):
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
     assert max(last - first for first, last in ranges) <= MOST_TOGETHER
     assert max(map(len, sheets)) <= MOST_TOGETHER
-    assert {len(sheet.hits) for sheet in sheets} <= {0, 1}
+    assert {len(sheet.hit_places) for sheet in sheets} <= {0, 1}
 
 
 def test_nothing_is_drawn_or_charged_before_a_sheet_is_asked_for(where):
     calls = []
     requests = series(codes_of("x" * 10), before=lambda *_: calls.append(1))
     with opened(100, ledger=where) as session:
-        found = session.ask_series(requests)
+        found = session.ask_batch(requests)
         assert (calls, session.meter.hits, len(session.transcript)) == ([], 0, 0)
         sheet = next(found)
-        assert (calls, session.meter.hits) == ([1], len(sheet.hits))
+        assert (calls, session.meter.hits) == ([1], len(sheet.hit_places))
         assert len(session.transcript) == len(sheet)
-        assert len(sheet) == len(sheet.hits) == min(10, (session.meter.hits + session.meter.hits_left) // 8)
+        assert len(sheet) == len(sheet.hit_places) == min(10, (session.meter.hits + session.meter.hits_left) // 8)
 
 
 def test_a_sheet_holds_back_a_small_part_of_what_is_left_and_never_more_than_a_few_hits(where):
     with opened(300, epsilon=EPSILON, ledger=where) as session:
         left = session.meter.hits_left
-        for sheet in session.ask_series(series(codes_of("x" * left))):
-            assert len(sheet.hits) == len(sheet) == max(1, min(MOST_HITS, left // 8))
-            left -= len(sheet.hits)
+        for sheet in session.ask_batch(series(codes_of("x" * left))):
+            assert len(sheet.hit_places) == len(sheet) == max(1, min(MOST_HITS, left // 8))
+            left -= len(sheet.hit_places)
             assert session.meter.hits_left == left
         assert left == 0
 
@@ -104,7 +105,7 @@ def test_a_series_begins_where_it_is_told_to(where, start):
 def test_a_start_that_is_no_request_is_refused_before_anything_is_drawn(where, start):
     calls = []
     with opened(5, ledger=where) as session:
-        found = session.ask_series(series(np.zeros(10), before=lambda *_: calls.append(1)), start)
+        found = session.ask_batch(series(np.zeros(10), before=lambda *_: calls.append(1)), start)
         with pytest.raises(tc.InvalidParameter, match=r"start is .* it must be an integer from 0 to 10"):
             next(found)
         assert (calls, session.meter.hits, list(session._ledger.entries())) == ([], 0, [])
@@ -112,7 +113,7 @@ def test_a_start_that_is_no_request_is_refused_before_anything_is_drawn(where, s
 
 def test_a_series_without_requests_ends_at_once(where):
     with opened(5, ledger=where) as session:
-        assert list(session.ask_series(series([]))) == []
+        assert list(session.ask_batch(series([]))) == []
         assert list(session._ledger.entries()) == []
 
 
@@ -134,7 +135,7 @@ def test_a_budget_for_so_many_hits_ends_the_series_right_after_the_last_one(hits
 
 def test_what_was_drawn_after_the_last_covered_hit_is_never_seen(where):
     with opened(2, ledger=where) as session:
-        found = session.ask_series(series(codes_of(".x.x::::")))
+        found = session.ask_batch(series(codes_of(".x.x::::")))
         sheets = [next(found), next(found)]
         with pytest.raises(tc.BudgetSpent) as caught:
             next(found)
@@ -181,7 +182,7 @@ def test_a_sheet_that_waits_for_a_call_takes_what_that_leaves(tmp_path, left):
         patient.join(30)
         ((sheets, ended),) = found
         assert (pattern_of(sheets), ended) == (".x" * left, True)
-        assert {len(sheet.hits) for sheet in sheets} <= {1}
+        assert {len(sheet.hit_places) for sheet in sheets} <= {1}
         assert session.meter.hits == most + left
         assert (session.meter.hits_left, spent(session)) == (0, 0)
 
@@ -191,7 +192,7 @@ def test_a_sheet_that_waits_for_a_call_takes_what_that_leaves(tmp_path, left):
 
 def test_seqs_are_unique_and_in_order_among_all_kinds_of_answers(where):
     with opened(60, data=DATA, ledger=where) as session:
-        tests = battery(lambda _: [10**6, -(10**6), 10**6], [1, 2, 3], 0, EPSILON)
+        tests = batch_by_key(lambda _: [10**6, -(10**6), 10**6], [1, 2, 3], 0, EPSILON)
         for _ in range(3):
             session.test(gives(False))
             asked(session, series(codes_of(".x" * 5)))
@@ -225,7 +226,7 @@ def test_the_last_answers_are_found_inside_a_sheet(where):
 def test_two_sessions_on_one_file_number_their_sheets_apart(tmp_path):
     path = tmp_path / "ledger.db"
     with opened(60, ledger=path) as one, opened(60, ledger=path) as two:
-        ones, twos = (session.ask_series(series(codes_of(".x:" * 9))) for session in (one, two))
+        ones, twos = (session.ask_batch(series(codes_of(".x:" * 9))) for session in (one, two))
         mine, yours = [], []
         for sheet in ones:
             mine.append(sheet)
@@ -239,9 +240,9 @@ def test_two_sessions_on_one_file_number_their_sheets_apart(tmp_path):
         hits = 9 + 9 + sum(answer.algorithm != "requests" and answer.hit for answer in everything)
         assert one.meter.hits == two.meter.hits == hits
         assert pattern_of(mine) == pattern_of(yours) == ".x:" * 9
-        assert list(one.transcript.sheets()) == list(two.transcript.sheets())
+        assert list(one.transcript.batches()) == list(two.transcript.batches())
         for sheets in (mine, yours):
-            assert all(sheet in list(one.transcript.sheets()) for sheet in sheets)
+            assert all(sheet in list(one.transcript.batches()) for sheet in sheets)
     seqs = [answer.seq for answer in everything]
     assert len(set(seqs)) == len(seqs)
 
@@ -252,7 +253,7 @@ def test_two_sessions_that_take_turns_with_long_sheets_never_share_a_seq(tmp_pat
     with opened(60, ledger=path) as one, opened(60, ledger=path) as two:
         for count in (999, 1001, 3000, 1, MOST_TOGETHER):
             for session in (one, two):
-                (sheet,) = session.ask_series(series(np.zeros(count)))
+                (sheet,) = session.ask_batch(series(np.zeros(count)))
                 seqs += range(sheet.first.seq, sheet.seq + 1)
                 seqs.append(session.test(gives(True)).seq)
                 seqs.append(session.test(gives(False)).seq)
@@ -264,8 +265,8 @@ def test_two_sessions_that_take_turns_with_long_sheets_never_share_a_seq(tmp_pat
 def test_a_sheet_of_misses_is_durable_before_it_is_returned(tmp_path):
     path = tmp_path / "ledger.db"
     with opened(5, ledger=path) as session, opened(5, ledger=path) as reader:
-        for sheet in session.ask_series(series(np.zeros(2 * MOST_TOGETHER))):
-            assert sheet in list(reader.transcript.sheets())
+        for sheet in session.ask_batch(series(np.zeros(2 * MOST_TOGETHER))):
+            assert sheet in list(reader.transcript.batches())
 
 
 # Threads.
@@ -287,10 +288,10 @@ def test_threads_that_ask_series_of_one_session_are_charged_exactly(where):
     for thread in threads:
         thread.join(30)
     assert errors == []
-    hits = sum(len(sheet.hits) for sheets in seen.values() for sheet in sheets)
+    hits = sum(len(sheet.hit_places) for sheets in seen.values() for sheet in sheets)
     assert session.meter.hits == hits == left
     for name, sheets in seen.items():
-        stored = [sheet for sheet in session.transcript.sheets() if sheet.first.algorithm == f"series {name}"]
+        stored = [sheet for sheet in session.transcript.batches() if sheet.first.algorithm == f"series {name}"]
         assert stored == sheets
         assert (".x:" * 10).startswith(pattern_of(sheets))
     seqs = [answer.seq for answer in session.transcript]
@@ -308,7 +309,7 @@ def test_a_budget_is_what_the_target_costs():
         sheets, ended = asked(session, series(codes_of("x" * 200), target=target))
         assert ended
         counts[type(target)] = session.meter.hits
-        assert {sheet.first.units for sheet in sheets} == {(price.units,)}
+        assert {sheet.first.grains for sheet in sheets} == {(price.units,)}
         assert session.meter.hits == session.meter.tariff.capacity // price.units
     assert counts[tc.Boundary] >= 20
     assert len(set(counts.values())) > 1

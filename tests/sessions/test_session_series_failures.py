@@ -6,14 +6,24 @@ import numpy as np
 import pytest
 from tests.sessions.leaks import DATA, SECRET, chain, lets_out
 from tests.sessions.scripted import gives, opened
-from tests.sessions.sheeted import EPSILON, OUTCOMES, asked, codes_of, drawing, series, sheets_of, spent
+from tests.sessions.sheeted import (
+    EPSILON,
+    OUTCOMES,
+    asked,
+    codes_of,
+    drawing,
+    requests_batch,
+    series,
+    sheets_of,
+    spent,
+)
 from tests.sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger, SqliteLedger
-from targetcharge.mechanisms import Series, battery
+from targetcharge.mechanisms import batch_by_key
 from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.sessions.requests import MOST_TOGETHER
+from targetcharge.sessions.batch import MOST_TOGETHER
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -30,24 +40,24 @@ def test_a_series_is_refused_where_there_are_alternatives():
         None, tc.Budget(3.0, 1e-6), EPSILON, alternatives=[tc.NotPrior(prior=True), tc.NotPrior(prior=False)]
     )
     with pytest.raises(tc.NotAllowed, match="alternatives"):
-        next(session.ask_series(series([0], before=lambda *_: calls.append(1))))
+        next(session.ask_batch(series([0], before=lambda *_: calls.append(1))))
     assert calls == []
 
 
 @pytest.mark.parametrize(
     "given",
-    [None, "series", 5, gives(True), [0, 1], battery(lambda _: [0], [1], 0, EPSILON)],
+    [None, "series", 5, gives(True), [0, 1], batch_by_key(lambda _: [0], [1], 0, EPSILON)],
     ids=lambda each: type(each).__name__,
 )
 def test_anything_but_a_series_is_refused_by_name(given):
     with pytest.raises(tc.InvalidParameter, match="series is"):
-        next(opened(3).ask_series(given))
+        next(opened(3).ask_batch(given))
 
 
 def test_a_series_whose_algorithm_names_no_target_is_refused():
-    requests = Series(Algorithm("none", EPSILON, 0.0, lambda *_: None), OUTCOMES, 1, lambda *_: None)
+    requests = requests_batch(Algorithm("none", EPSILON, 0.0, lambda *_: None), OUTCOMES, 1, lambda *_: None)
     with pytest.raises(tc.InvalidParameter, match="names its target"):
-        next(opened(3).ask_series(requests))
+        next(opened(3).ask_batch(requests))
 
 
 @pytest.mark.parametrize(
@@ -61,30 +71,30 @@ def test_a_series_whose_algorithm_names_no_target_is_refused():
 def test_what_the_meter_has_no_price_for_is_refused_before_the_data_is_touched(where, requests, words):
     with opened(3, ledger=where) as session:
         with pytest.raises(tc.NotAllowed, match=words):
-            next(session.ask_series(requests))
+            next(session.ask_batch(requests))
         assert list(session._ledger.entries()) == []
 
 
 def test_a_closed_session_answers_no_further_sheet(where):
     session = opened(20, ledger=where)
-    found = session.ask_series(series(codes_of("x" * 30)))
+    found = session.ask_batch(series(codes_of("x" * 30)))
     first = next(found)
     session.close()
     with pytest.raises(tc.NotAllowed, match="closed"):
         next(found)
     with pytest.raises(tc.NotAllowed, match="closed"):
-        next(session.ask_series(series([0])))
-    assert len(first.hits) == len(first) < 30
+        next(session.ask_batch(series([0])))
+    assert len(first.hit_places) == len(first) < 30
 
 
 def test_a_series_cannot_use_its_own_session(where):
     with opened(20, ledger=where) as session:
 
         def again(*_):
-            next(session.ask_series(series([0])))
+            next(session.ask_batch(series([0])))
 
         with pytest.raises(tc.ComputationFailed):
-            next(session.ask_series(series([0], before=again)))
+            next(session.ask_batch(series([0], before=again)))
         assert (session.meter.hits, spent(session)) == (1, 1)  # of one request, one hit is held back
 
 
@@ -124,7 +134,7 @@ BROKEN = {
 def test_a_draw_that_breaks_spends_what_it_held_and_says_nothing_of_why(where, name):
     with opened(20, data=DATA, ledger=where) as session:
         left = session.meter.hits_left
-        found = session.ask_series(drawing(BROKEN[name]))
+        found = session.ask_batch(drawing(BROKEN[name]))
         with pytest.raises(tc.ComputationFailed) as caught:
             next(found)
         held = left // 8
@@ -146,7 +156,7 @@ def test_a_failure_after_some_sheets_keeps_them(where):
     codes[3] = 2
     with opened(20, data=DATA, ledger=where) as session:
         left = session.meter.hits_left
-        found = session.ask_series(series(codes, before=breaks))
+        found = session.ask_batch(series(codes, before=breaks))
         assert len(next(found)) == MOST_TOGETHER
         with pytest.raises(tc.ComputationFailed) as caught:
             next(found)
@@ -160,7 +170,7 @@ def test_an_interrupt_in_the_draw_spends_what_was_held(where, error):
     with opened(20, data=DATA, ledger=where) as session:
         left = session.meter.hits_left
         with pytest.raises(error) as caught:
-            next(session.ask_series(drawing(_raises(error))))
+            next(session.ask_batch(drawing(_raises(error))))
         assert lets_out(caught.value) == []
         assert list(chain(caught.value)) == [caught.value]
         assert session.meter.hits == spent(session) == left // 8
@@ -177,7 +187,7 @@ def test_a_sheet_that_cannot_be_settled_is_not_seen_and_stays_spent(where, error
     session = opened(20, data=DATA, ledger=where)
     left = session.meter.hits_left
     monkeypatch.setattr(ledger, "settle", settle)
-    found = session.ask_series(series(codes_of(".x:")))
+    found = session.ask_batch(series(codes_of(".x:")))
     with pytest.raises(tc.ComputationFailed if error is OSError else error) as caught:
         next(found)
     assert lets_out(caught.value, "codes=") == []
@@ -198,15 +208,15 @@ def test_ctrl_c_at_any_moment_neither_frees_a_hit_nor_shows_the_data(tmp_path, p
         requests = series(codes_of(".x:" * 4), before=lambda data, *_: str(data))
         with Interrupter(number) as interrupter:
             try:
-                sheets.extend(session.ask_series(requests))
+                sheets.extend(session.ask_batch(requests))
             except KeyboardInterrupt as interrupt:
                 error = interrupt
         rang = interrupter.rang
         assert not hangs(session), f"at moment {number}"
-        stored = list(session.transcript.sheets())
+        stored = list(session.transcript.batches())
         assert stored[: len(sheets)] == sheets, f"at moment {number}"
         assert len(stored) <= len(sheets) + 1, f"at moment {number}"
-        hits = sum(len(sheet.hits) for sheet in stored)
+        hits = sum(len(sheet.hit_places) for sheet in stored)
         assert hits <= session.meter.hits <= hits + spent(session), f"at moment {number}"
         assert spent(session) <= 3, f"at moment {number}"
         if error is not None:
@@ -223,6 +233,6 @@ def test_ctrl_c_at_any_moment_neither_frees_a_hit_nor_shows_the_data(tmp_path, p
 def test_nothing_of_the_data_is_in_what_a_budget_that_is_spent_says(where):
     with opened(1, data=DATA, ledger=where) as session:
         with pytest.raises(tc.BudgetSpent) as caught:
-            list(session.ask_series(series(codes_of("x" * 3), before=lambda data, *_: str(data))))
+            list(session.ask_batch(series(codes_of("x" * 3), before=lambda data, *_: str(data))))
         assert lets_out(caught.value) == []
         assert SECRET not in repr(caught.value)

@@ -28,17 +28,15 @@ def test_answers_stand_in_the_order_of_their_publication(session):
 def test_an_entry_says_what_was_asked(session):
     session.ask_prior(gives("yes", name="is it so?", epsilon=0.05), "no")
     (answer,) = session.transcript
-    told = (answer.algorithm, answer.target, answer.epsilon, answer.delta, answer.units)
-    assert told == ("is it so?", "NotPrior('no')", 0.05, 0.0, (1,))
+    told = (answer.algorithm, answer.targets, answer.epsilon, answer.delta, answer.grains)
+    assert told == ("is it so?", (("NotPrior", "no"),), 0.05, 0.0, (1,))
 
 
 def test_releases_and_selections_say_to_what_they_belong(session):
     release = session.release(gives(5), set())
     session.select([gives(1), gives(2), gives(3)], k=2)
     release.revise({5})
-    assert [
-        (answer.target, answer.outcome, answer.candidate, answer.release) for answer in session.transcript
-    ] == [
+    assert [(answer.call, answer.outcome, answer.candidate, answer.release) for answer in session.transcript] == [
         ("release", None, None, release.seq),
         ("select", 3, 2, None),
         ("select", 2, 1, None),

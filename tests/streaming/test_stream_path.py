@@ -8,7 +8,7 @@ from tests.mechanisms.goodness import ENOUGH, BufferedEntropy, pvalue
 from tests.streaming.scripted_estimates import GRID, ScriptedCopies, next_place
 
 import targetcharge as tc
-from targetcharge.ledger import Sheet
+from targetcharge.ledger import BatchEntry
 from targetcharge.streaming.consensus import Consensus, Grid
 from targetcharge.streaming.publishing import ByConsensus
 
@@ -24,7 +24,7 @@ class UnmeteredSession:
     def __init__(self, entropy, block=700):
         self.entropy, self.block = entropy, block
 
-    def ask_series(self, series):
+    def ask_batch(self, series):
         for first in range(0, len(series), self.block):
             last = min(first + self.block, len(series))
             codes, hit = series.draw(None, self.entropy, first, last)
@@ -149,7 +149,7 @@ def test_more_hits_than_a_sheet_holds():
     values = stream.follow(range(80))
     assert values.tolist() == truth.tolist()
     assert stream.changes == stream.meter.hits == 80
-    sheets = [entry for entry in stream._session._ledger.entries() if isinstance(entry, Sheet)]
+    sheets = [entry for entry in stream._session._ledger.entries() if isinstance(entry, BatchEntry)]
     assert len(sheets) > 2
     assert sum(len(sheet) for sheet in sheets) == 80
 

@@ -5,14 +5,14 @@ from contextlib import suppress
 from tests.tables import people
 
 import targetcharge as tc
-from targetcharge.mechanisms import battery
+from targetcharge.mechanisms import batch_by_key
 
 FAR = 10**6
 
 
 def asks_a_battery(pipe, path, budget, size):
     """Ask a battery of hits and misses to its end, or the budget's; tell the seqs and which of them hit."""
-    tests = battery(lambda _: [FAR, -FAR] * size, range(2 * size), 0, 0.1)
+    tests = batch_by_key(lambda _: [FAR, -FAR] * size, range(2 * size), 0, 0.1)
     with tc.Session(None, budget, 0.1, ledger=path) as session:
         pipe.send("opened")
         pipe.recv()

@@ -26,7 +26,7 @@ def crowd(*groups):
 
 def counters(t):
     """Return what every unit has paid at the ledger's head, by id."""
-    t._session.with_roll(t._access.roll.settle)
+    t._session.up_to_date(t._access.roll.settle)
     return t._access.roll._counters.spent.tolist()
 
 

@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 
-from targetcharge.mechanisms import battery
+from targetcharge.mechanisms import batch_by_key
 
 FAR = 10**6
 """From the threshold, in both directions: no noise of ε 0.1 comes so far."""
@@ -18,10 +18,10 @@ def silence(monkeypatch, noise=None):
     def draw(_entropy, _rate, count):
         return np.zeros(count, dtype=np.int64) if noise is None else np.array(noise)
 
-    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.battery"), "discrete_laplace_array", draw)
+    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.batch"), "discrete_laplace_array", draw)
 
 
 def patterned(outcomes, *, keys=None, epsilon=0.1):
     """Return a battery whose tests hit where an outcome is true; those that miss are as far off."""
     counts = [FAR if outcome else -FAR for outcome in outcomes]
-    return battery(lambda _: counts, keys or [f"k{i}" for i in range(len(counts))], 0, epsilon, name="tests")
+    return batch_by_key(lambda _: counts, keys or [f"k{i}" for i in range(len(counts))], 0, epsilon, name="tests")

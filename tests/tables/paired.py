@@ -31,7 +31,7 @@ def noise_of(monkeypatch, rng, reach=12):
     """Let a random generator of a test decide the noise of all mechanisms that are made from now on."""
     counts = importlib.import_module("targetcharge.mechanisms.counts")
     monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _noise(rng, rate, reach))
-    battery = importlib.import_module("targetcharge.mechanisms.battery")
+    battery = importlib.import_module("targetcharge.mechanisms.batch")
     monkeypatch.setattr(
         battery,
         "discrete_laplace_array",

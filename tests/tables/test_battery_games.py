@@ -16,7 +16,7 @@ import targetcharge as tc
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger
-from targetcharge.mechanisms import batch, battery
+from targetcharge.mechanisms import batch_by_key, batch_by_name
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.sessions import gap
 
@@ -39,11 +39,11 @@ def test_a_selection_from_a_battery_is_that_from_separate_candidates(monkeypatch
         ]
         for noise in itertools.product((-1, 0, 1), repeat=3):
             silence(monkeypatch, noise)
-            tests = battery(lambda _: counts, ["a", "b", "c"], -9, EPSILON)
+            tests = batch_by_key(lambda _: counts, ["a", "b", "c"], -9, EPSILON)
             separate = [computes(lambda _, score=c + n: score) for c, n in zip(counts, noise, strict=True)]
             with suppress(tc.BudgetSpent):
                 found = [s.select(each, **rule) for s, each in zip(sessions, (separate, tests), strict=True)]
-                plain = [[(a.candidate, a.outcome, a.price, a.units, a.target) for a in each] for each in found]
+                plain = [[(a.candidate, a.outcome, a.price, a.grains, a.call) for a in each] for each in found]
                 assert plain[0] == plain[1]
                 assert [answer.key for answer in found[1]] == ["abc"[answer.candidate] for answer in found[1]]
         assert sessions[0].meter.totals == sessions[1].meter.totals
@@ -53,7 +53,7 @@ def test_a_selection_from_a_battery_is_that_from_separate_candidates(monkeypatch
 def test_a_selection_from_a_batch_names_each_by_its_own_name(monkeypatch):
     silence(monkeypatch)
     session = opened(5)
-    tests = batch(lambda _: [1, 9, 5], ["x", "y", "z"], [100, 100, 100], EPSILON)
+    tests = batch_by_name(lambda _: [1, 9, 5], ["x", "y", "z"], [100, 100, 100], EPSILON)
     found = session.select(tests, k=3, threshold=2)
     assert [(answer.algorithm, answer.outcome, answer.candidate) for answer in found] == [("y", 9, 1), ("z", 5, 2)]
     assert session.transcript[-1].algorithm == "3 candidates"
@@ -62,7 +62,7 @@ def test_a_selection_from_a_batch_names_each_by_its_own_name(monkeypatch):
 def test_a_selection_from_a_battery_that_breaks_spends_all_of_it():
     session = opened(5)
     with pytest.raises(tc.ComputationFailed):
-        session.select(battery(lambda _: [1], ["a", "b"], 0, EPSILON), k=2)
+        session.select(batch_by_key(lambda _: [1], ["a", "b"], 0, EPSILON), k=2)
     assert session.meter.hits == 2
 
 
@@ -85,7 +85,7 @@ def playing(laws, epsilon, least, rng):
     stops = rng.integers(0, 6, 50)
 
     def game(player):
-        tests = battery(lambda _: [player.draw(law) for law in laws], range(len(laws)), least, epsilon)
+        tests = batch_by_key(lambda _: [player.draw(law) for law in laws], range(len(laws)), least, epsilon)
         found = player.session.ask_each(tests)
         for _ in laws:
             answer = player.call(lambda: next(found, None), label="next")

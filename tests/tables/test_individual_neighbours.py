@@ -32,7 +32,7 @@ class Script:
         self.again = False
         counts = importlib.import_module("targetcharge.mechanisms.counts")
         monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(self, rate))
-        battery = importlib.import_module("targetcharge.mechanisms.battery")
+        battery = importlib.import_module("targetcharge.mechanisms.batch")
         monkeypatch.setattr(
             battery, "discrete_laplace_array", lambda _entropy, rate, count: _Several(self, rate, count)
         )

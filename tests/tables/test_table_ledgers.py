@@ -247,7 +247,7 @@ def test_a_pending_release_waits_for_a_revision_across_restarts(tmp_path):
         assert (t.pending, t.meter.hits) == ((), 2)
         with pytest.raises(tc.NotAllowed, match="nothing left to revise"):
             published.revise({5})
-        assert [answer.target for answer in t.transcript] == ["release", "release", "revise", "revise"]
+        assert [answer.call for answer in t.transcript] == ["release", "release", "revise", "revise"]
 
 
 def test_a_condition_sees_the_number_as_it_is_shown():

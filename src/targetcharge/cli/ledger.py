@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from targetcharge.accounting.targets.plain import in_words
 from targetcharge.cli.standing import facts, plain
-from targetcharge.ledger import Answer, Sheet
-from targetcharge.ledger.entries import DeltaSpent, Restored, Run, Spent, text_of, to_plain
+from targetcharge.ledger import Answer, BatchEntry
+from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
+from targetcharge.ledger.plain import to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
 
@@ -76,13 +78,10 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case Answer():
             received = datetime.fromtimestamp(entry.received, UTC).strftime("%Y-%m-%d %H:%M:%S")
             price = f"{entry.price:.4g}" if entry.hit else "free"
-            return received, f"{entry.algorithm}, {entry.target}", _outcome(entry.outcome), price
-        case Run(answers):
-            received, what, outcome, price = _cells(answers[-1])
-            return received, f"{len(answers):,} keys of {what}", f"{answers[-1].key!r}: {outcome}", price
-        case Sheet():
+            return received, f"{entry.algorithm}, {_asked(entry)}", _outcome(entry.outcome), price
+        case BatchEntry():
             received, what, _, price = _cells(entry.first)
-            count, paid = f"{len(entry):,} request" + "s" * (len(entry) > 1), f"{len(entry.hits):,} × {price}"
+            count, paid = f"{len(entry):,} answer" + "s" * (len(entry) > 1), f"{len(entry.hit_places):,} × {price}"
             return received, f"{count} of {what}", f"from {entry.first.key!r} on", paid
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
@@ -90,6 +89,10 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             return "", "a computation's δ", "", f"{from_grains(grains):g}"
         case Restored(number):
             return "", f"the owner vouched for a copy that ends at entry {number}", "", ""
+
+
+def _asked(answer: Answer) -> str:
+    return in_words(*answer.targets) if answer.call == "ask" else answer.call
 
 
 def _outcome(outcome: object) -> str:

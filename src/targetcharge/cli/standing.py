@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
+    from targetcharge.ledger import Terms
     from targetcharge.ledger.sqlite import Inspection
+
+
+def declared_targets(terms: Terms) -> str:
+    """Return the targets that a ledger was opened for, in words."""
+    if terms.alternatives:
+        return ", ".join(map(in_words, terms.alternatives))
+    return ", ".join(map(kind_in_words, terms.targets))
 
 
 def facts(found: Inspection) -> dict[str, str]:
@@ -15,9 +24,9 @@ def facts(found: Inspection) -> dict[str, str]:
     terms, state = found.terms, found.state
     return {
         "budget": f"({terms.epsilon:g}, {terms.delta:g})",
-        "unit": terms.unit or "not said",
+        "unit": str(terms.unit) or "not said",
         "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}",
-        "targets": ", ".join(terms.alternatives or terms.targets),
+        "targets": declared_targets(terms),
         "charging": terms.charging,
         "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
         "hits left": f"{found.hits_left:,}" + (" for each unit, in all" if found.individual else ""),
@@ -34,7 +43,7 @@ def plain(found: Inspection) -> dict[str, object]:
     terms, state = found.terms, found.state
     return {
         "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "unit": terms.unit,
+        "unit": {terms.unit.kind: terms.unit.name},
         "meter": terms.meter,
         "query_epsilon": terms.query_epsilon,
         "order": terms.order,

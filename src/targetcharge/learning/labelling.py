@@ -22,8 +22,9 @@ from targetcharge.learning.aggregating import Aggregator, Agreement
 from targetcharge.learning.labels import Labels, gathered
 from targetcharge.learning.modes import CAUTION, MODES, Mode, mode_of
 from targetcharge.learning.votes import Votes
-from targetcharge.mechanisms import Series
+from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.algorithm import checked_name, together
+from targetcharge.mechanisms.batch import MOST_HITS, Requests
 from targetcharge.mechanisms.choice import CHOICES, Outcomes, declared_outcomes
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from targetcharge.mechanisms.series import Drawn
+    from targetcharge.learning.modes import Drawn
     from targetcharge.randomness import Entropy
 
 _CELLS: Final = 2**18
@@ -94,17 +95,17 @@ def label(
     aggregator = _aggregator(mechanism, mode, epsilon, threshold, threshold_epsilon)
     expected_codes = _prior(prior, mode, names, len(table))
     labels = _begun(start, names, len(table))
-    series = Series(
-        together(checked_name(name), chosen.target.check_epsilon(epsilon), chosen.target),
-        outcomes=(*names, LOW, BOUNDARY),
-        count=len(table),
-        draw=_drawing(table, aggregator, chosen, expected_codes),
-        text=chosen.text,
+    batch = Batch(
+        (together(checked_name(name), chosen.target.check_epsilon(epsilon), chosen.target),),
+        range(len(table)),
+        Requests((*names, LOW, BOUNDARY), _drawing(table, aggregator, chosen, expected_codes)),
+        target=chosen.plain_target,
+        most_hits=MOST_HITS,
+        durable=True,
     )
-    sheets = session.ask_series(series, labels.asked)
     try:
-        for sheet in sheets:
-            labels = gathered(labels, [sheet])
+        for entry in session.ask_batch(batch, labels.asked):
+            labels = gathered(labels, [entry])
     except BudgetSpent as error:
         return replace(labels, stopped=str(error))
     return labels

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.ledger import Sheet
+    from targetcharge.ledger import BatchEntry
 
 _UNANSWERED: Final = -1
 
@@ -146,34 +146,34 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
     """
     if not isinstance(session, Session):
         raise InvalidParameter("session", session, "a tc.Session")
-    sheets = [
-        sheet
-        for sheet in session.transcript.sheets()
-        if sheet.first.algorithm == name and sheet.outcomes[-2:] == (LOW, BOUNDARY)
+    batches = [
+        batch
+        for batch in session.transcript.batches()
+        if batch.first.algorithm == name and batch.outcomes[-2:] == (LOW, BOUNDARY)
     ]
-    begun = max((place for place, sheet in enumerate(sheets) if sheet.first.key == 0), default=0)
-    sheets = sheets[begun:]
-    outcomes = {sheet.outcomes for sheet in sheets}
+    begun = max((place for place, batch in enumerate(batches) if batch.first.key == 0), default=0)
+    batches = batches[begun:]
+    outcomes = {batch.outcomes for batch in batches}
     if len(outcomes) != 1:
         expected = (
             "the name of labels on this ledger" if not outcomes else "a name that only one set of classes has"
         )
         raise InvalidParameter("name", name, expected)
     *classes, _, _ = outcomes.pop()
-    answered = max(_first(sheet) + len(sheet) for sheet in sheets)
+    answered = max(_first(batch) + len(batch) for batch in batches)
     if requests is not None and checks.positive_integer("requests", requests) < answered:
         raise InvalidParameter("requests", requests, f"at least {answered}, as many as were answered")
-    return gathered(Labels.nothing(tuple(classes), answered if requests is None else requests), sheets)
+    return gathered(Labels.nothing(tuple(classes), answered if requests is None else requests), batches)
 
 
-def gathered(labels: Labels, sheets: Iterable[Sheet]) -> Labels:
-    """Return labels with what sheets hold."""
-    for sheet in sheets:
-        labels = labels.with_codes(_first(sheet), sheet.indices, np.array(sheet.hits, dtype=np.intp))
+def gathered(labels: Labels, batches: Iterable[BatchEntry]) -> Labels:
+    """Return labels with what batches hold."""
+    for batch in batches:
+        labels = labels.with_codes(_first(batch), batch.indices, np.array(batch.hit_places, dtype=np.intp))
     return labels
 
 
-def _first(sheet: Sheet) -> int:
-    if not isinstance(sheet.first.key, int):
-        raise InvalidParameter("name", sheet.first.algorithm, "the name of labels")
-    return sheet.first.key
+def _first(batch: BatchEntry) -> int:
+    if not isinstance(batch.first.key, int):
+        raise InvalidParameter("name", batch.first.algorithm, "the name of labels")
+    return batch.first.key

@@ -1,7 +1,7 @@
 """Modes: which outcomes of a request cost.
 
->>> mode_of("boundary").target, mode_of("prior").text
-(Boundary(caution=2), 'NotPrior(what is expected of each request)')
+>>> mode_of("boundary").target, mode_of("prior").plain_target
+(Boundary(caution=2), ('NotPrior',))
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from targetcharge.accounting.targets import Boundary, Disagreement, Everything, NotPrior
 from targetcharge.accounting.targets.boundary import LEAST_DOUBT
+from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.randomness import bernoulli_array
 
 if TYPE_CHECKING:
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.targets import Target
+    from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.learning.aggregating import Aggregator
-    from targetcharge.mechanisms.series import Drawn
     from targetcharge.randomness import Entropy
+
+    Drawn = tuple[NDArray[np.intp], NDArray[np.bool_]]
+    """The index of each request's outcome, and whether it is a hit."""
 
     Draw = Callable[[Aggregator, NDArray[np.int64], NDArray[np.intp], Entropy], Drawn]
     """From an aggregator, rows of counts and the classes expected for them to outcomes and hits."""
@@ -42,12 +46,12 @@ class Mode:
     Attributes:
         target: what a request is priced by.
         draw: the outcomes of some rows, and which of them are hits.
-        text: the target in words, if it is another one for each request.
+        plain_target: what is told of the target, if it is another one for each request.
     """
 
     target: Target
     draw: Draw
-    text: str = ""
+    plain_target: PlainTarget | None = None
 
 
 def _boundary(caution: float) -> Mode:
@@ -82,7 +86,7 @@ def _plain(aggregator: Aggregator, counts: NDArray[np.int64], _: NDArray[np.intp
 
 
 _OTHERS: Final = {
-    "prior": Mode(NotPrior(prior=None), _prior, "NotPrior(what is expected of each request)"),
+    "prior": Mode(NotPrior(prior=None), _prior, ANY_PRIOR),
     "twice": Mode(Disagreement(), _twice),
     "plain": Mode(Everything(), _plain),
 }

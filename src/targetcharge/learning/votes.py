@@ -18,7 +18,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger.sheet import MOST_OUTCOMES
+from targetcharge.ledger.batch import MOST_OUTCOMES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

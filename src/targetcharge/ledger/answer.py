@@ -11,12 +11,18 @@ TypeError: an Answer is neither true nor false: say .hit, or look at .outcome
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, Literal, NoReturn, final
 
 from targetcharge import markup
 
+if TYPE_CHECKING:
+    from targetcharge.accounting.targets.plain import PlainTarget
+
 Interval = tuple[float | None, float | None]
 """From the lowest to the highest value; None where it has no end."""
+
+Call = Literal["ask", "release", "revise", "select", "select ended", "select broke"]
+"""What was called. The last two end a selection: no more candidates reach the floor, or its rule broke."""
 
 
 @final
@@ -30,11 +36,11 @@ class Answer:
         price: what it cost on the session's meter: 0 for a miss.
         seq: its number, unique on the ledger and increasing within a session.
         algorithm: the algorithm's name.
-        target: the target it was asked with, in words.
+        targets: the target it was asked with on each of the session's meters, as plain data.
         epsilon: the ε of the computation.
         delta: the δ of the computation, spent hit or miss.
         received: when the question was received, in seconds since 1970.
-        units: what it charged on each of the session's meters, in the meter's whole units.
+        grains: what it charged on each of the session's meters, in the meter's grains.
         candidate: the index of the candidate, in a selection.
         release: the seq of the release that it belongs to.
         key: the key that it is about, in a batch; dates and times as ISO text.
@@ -45,6 +51,7 @@ class Answer:
             selection.
         snapshot: of the table that it is about: 1 for what was opened, one more for everything that was appended;
             0 where there is no table.
+        call: what was called.
     """
 
     outcome: object
@@ -52,11 +59,11 @@ class Answer:
     price: float
     seq: int
     algorithm: str = ""
-    target: str = ""
+    targets: tuple[PlainTarget, ...] = ()
     epsilon: float = 0.0
     delta: float = 0.0
     received: float = 0.0
-    units: tuple[int, ...] = (0,)
+    grains: tuple[int, ...] = (0,)
     candidate: int | None = None
     release: int | None = None
     key: object = None
@@ -65,15 +72,16 @@ class Answer:
     prior: float | None = None
     question: str = ""
     snapshot: int = 0
+    call: Call = "ask"
 
     @property
-    def hits(self) -> tuple[bool, ...]:
+    def meters_hit(self) -> tuple[bool, ...]:
         """Return which of the session's meters it hit: one, unless there are alternatives."""
-        return tuple(unit > 0 for unit in self.units)
+        return tuple(grains > 0 for grains in self.grains)
 
     def _repr_html_(self) -> str:
         """Return it as HTML, for notebooks."""
-        told = {
+        facts = {
             "question": self.algorithm,
             "key": self.key,
             "outcome": markup.number(self.outcome) if self.outcome is not None else "nothing",
@@ -81,7 +89,7 @@ class Answer:
             "hit": f"yes, price {self.price:.4g}" if self.hit else "no, free",
             "number": self.seq,
         }
-        return markup.table([], [(name, value) for name, value in told.items() if value not in (None, "")])
+        return markup.table([], [(name, value) for name, value in facts.items() if value not in (None, "")])
 
     def __bool__(self) -> NoReturn:
         """Refuse: an answer may be a hit with outcome False, or a miss with outcome True."""

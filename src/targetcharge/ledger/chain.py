@@ -5,7 +5,7 @@ So no entry can be changed, dropped or put in unnoticed. The totals are the sum 
 >>> from targetcharge.ledger.entries import Spent
 >>> from targetcharge.ledger.state import LedgerState
 >>> from targetcharge.ledger.terms import Terms
->>> terms = Terms(1.0, 1e-6, "exact", 0.01, 0.0, ("NotPrior",), (), 12.5, (229,), (1,))
+>>> terms = Terms(1.0, 1e-6, "exact", 0.01, 0.0, (("NotPrior",),), (), 12.5, (229,), (1,))
 >>> state = LedgerState.new(terms, "a")
 >>> rows, state = chained(state, [Spent("failed", (2,), 1), Spent("failed", (3,), 1)])
 >>> verify_chain("a.db", rows, state)
@@ -46,7 +46,12 @@ def chained(state: LedgerState, entries: Iterable[Entry]) -> tuple[list[Row], Le
 
 
 def verify_chain(ledger: Path | str, rows: Iterable[Row], state: LedgerState) -> None:
-    """Refuse a ledger, of this name, with these rows and this state, in which a hash or a total is not right.
+    """Refuse a ledger in which a hash or a total is not right.
+
+    Args:
+        ledger: its name.
+        rows: all its entries.
+        state: where it says that it stands.
 
     Raises:
         LedgerError: naming the first entry that is not what was written.

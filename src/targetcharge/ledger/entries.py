@@ -4,7 +4,7 @@ An entry holds public facts only. Its text is compact JSON; its hash covers the 
 that no entry can be changed, dropped or put in without breaking the chain. The totals of a ledger are the sum of
 its entries.
 
->>> entry = Spent("abandoned", units=(1,), count=1)
+>>> entry = Spent("abandoned", grains=(1,), count=1)
 >>> entry_of(text_of(entry)) == entry
 True
 """
@@ -14,38 +14,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
+from targetcharge.ledger import version_1
 from targetcharge.ledger.answer import Answer, Interval
-from targetcharge.ledger.sheet import Sheet
-from targetcharge.outcomes import Mark, Side
+from targetcharge.ledger.batch import BatchEntry
+from targetcharge.ledger.plain import canonical, from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-VERSION: Final = 1
-"""Of the entries' format."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Answers of a batch that left together: misses that differ in seq and key only, and perhaps a hit at the end.
-
-    Attributes:
-        answers: in order, with consecutive seqs.
-    """
-
-    answers: tuple[Answer, ...]
-
-    @property
-    def seq(self) -> int:
-        """Return the seq of the last answer."""
-        return self.answers[-1].seq
+VERSION: Final = 2
+"""Of the entries' format. Version 1 is read too, also in the middle of a ledger that goes on in version 2."""
 
 
 @final
@@ -55,13 +38,13 @@ class Spent:
 
     Attributes:
         why: "failed" (the computation broke) or "abandoned" (its session ended without closing).
-        units: what it charged on each meter.
+        grains: what it charged on each meter.
         count: how many hits that was.
         algorithm: what was being computed, if known.
     """
 
     why: Literal["failed", "abandoned"]
-    units: tuple[int, ...]
+    grains: tuple[int, ...]
     count: int
     algorithm: str = ""
 
@@ -90,7 +73,7 @@ class Restored:
     number: int
 
 
-Entry = Answer | Run | Sheet | Spent | DeltaSpent | Restored
+Entry = Answer | BatchEntry | Spent | DeltaSpent | Restored
 
 
 @dataclass(frozen=True)
@@ -98,7 +81,7 @@ class Sums:
     """What entries add up to, on every meter.
 
     Attributes:
-        spent: units charged, for each meter.
+        spent: grains charged, for each meter.
         hits: hits charged, for each meter.
         delta: grains of the computations' own δ spent.
     """
@@ -116,22 +99,20 @@ class Sums:
         """Return the sums with one more entry."""
         match entry:
             case Answer():
-                return self._charged(entry.units, tuple(map(int, entry.hits))) if entry.hit else self
-            case Run(answers):
-                return self.plus(answers[-1])
-            case Sheet():
-                hits = (len(entry.hits) if unit else 0 for unit in entry.first.units)
-                return self._charged(entry.units, tuple(hits))
-            case Spent(_, units, count):
-                return self._charged(units, tuple(count if unit else 0 for unit in units))
-            case DeltaSpent(grains):
-                return Sums(self.spent, self.hits, self.delta + grains)
+                return self._charged(entry.grains, tuple(map(int, entry.meters_hit))) if entry.hit else self
+            case BatchEntry():
+                count = len(entry.hit_places)
+                return self._charged(entry.grains, tuple(count if grains else 0 for grains in entry.first.grains))
+            case Spent(_, grains, count):
+                return self._charged(grains, tuple(count if one else 0 for one in grains))
+            case DeltaSpent(delta):
+                return Sums(self.spent, self.hits, self.delta + delta)
             case Restored():
                 return self
 
-    def _charged(self, units: tuple[int, ...], hits: tuple[int, ...]) -> Sums:
+    def _charged(self, grains: tuple[int, ...], hits: tuple[int, ...]) -> Sums:
         return Sums(
-            tuple(total + unit for total, unit in zip(self.spent, units, strict=True)),
+            tuple(total + charged for total, charged in zip(self.spent, grains, strict=True)),
             tuple(total + hit for total, hit in zip(self.hits, hits, strict=True)),
             self.delta,
         )
@@ -139,16 +120,14 @@ class Sums:
 
 _KINDS: Final = {"spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
-_IF_ANY: Final = ("key", "scale", "interval", "prior", "question", "snapshot")
-"""Fields of an answer that are written only where they say something."""
-_NOTHING: Final[dict[str, object]] = {"scale": 0, "question": "", "snapshot": 0}
-"""What some of them say otherwise; None the others."""
-
-_PLAIN_BITS: Final = 1024
-"""Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
-"""Halves of characters: in JSON two of them become one character, and the outcome another."""
+_UNSAID: Final[dict[str, object]] = {
+    **dict.fromkeys(("candidate", "release", "key", "interval", "prior")),
+    "scale": 0,
+    "question": "",
+    "snapshot": 0,
+    "call": "ask",
+}
+"""Fields of an answer that are written only where they say something else."""
 
 
 def text_of(entry: Entry) -> str:
@@ -156,10 +135,8 @@ def text_of(entry: Entry) -> str:
     match entry:
         case Answer():
             kind, body = "answer", _plain_answer(entry)
-        case Run(answers):
-            kind, body = "run", _plain_run(answers)
-        case Sheet():
-            kind, body = "sheet", _plain_sheet(entry)
+        case BatchEntry():
+            kind, body = "batch", _plain_batch(entry)
         case Spent():
             kind, body = "spent", asdict(entry)
         case DeltaSpent():
@@ -177,18 +154,18 @@ def entry_of(text: str) -> Entry:
     """
     try:
         body = json.loads(text)
-        if body.pop("version") != VERSION:
+        version, kind = body.pop("version"), body.pop("kind")
+        if version not in (1, VERSION):
             msg = "the ledger was written by a newer version of targetcharge: upgrade to read it"
             raise LedgerError(msg)
-        kind = body.pop("kind")
+        if version == 1:
+            kind, body = version_1.entry(kind, body)
         if kind == "answer":
             return _answer_of(body)
-        if kind == "run":
-            return _run_of(body)
-        if kind == "sheet":
-            return _sheet_of(body)
-        if "units" in body:
-            body["units"] = tuple(body["units"])
+        if kind == "batch":
+            return _batch_of(body)
+        if "grains" in body and kind == "spent":
+            body["grains"] = tuple(body["grains"])
         return cast("Entry", _KINDS[kind](**body))
     except (ValueError, KeyError, TypeError, AttributeError):
         msg = "an entry of the ledger cannot be read: it was damaged or changed"
@@ -199,7 +176,18 @@ def answers_in(entry: Entry) -> tuple[Answer, ...]:
     """Return the answers that an entry holds: one, several or none."""
     if isinstance(entry, Answer):
         return (entry,)
-    return entry.answers if isinstance(entry, Run | Sheet) else ()
+    return entry.answers if isinstance(entry, BatchEntry) else ()
+
+
+def snapshot_of(entry: Entry) -> int:
+    """Return the snapshot of a table that an entry's answers are about; 0 if it has none."""
+    match entry:
+        case Answer():
+            return entry.snapshot
+        case BatchEntry():
+            return entry.first.snapshot
+        case _:
+            return 0
 
 
 def count_of(entry: Entry) -> int:
@@ -207,9 +195,7 @@ def count_of(entry: Entry) -> int:
     match entry:
         case Answer():
             return 1
-        case Run(answers):
-            return len(answers)
-        case Sheet():
+        case BatchEntry():
             return len(entry)
         case _:
             return 0
@@ -217,14 +203,14 @@ def count_of(entry: Entry) -> int:
 
 def last_of(newest_first: Iterable[Entry], count: int) -> list[Answer]:
     """Return the last few answers of entries that come newest first, the oldest answer first."""
-    found: list[tuple[Answer, ...]] = []
+    groups: list[tuple[Answer, ...]] = []
     missing = count
     for entry in newest_first:
         if missing <= 0:
             break
-        found.append(answers_in(entry)[-missing:])
-        missing -= len(found[-1])
-    return [answer for answers in reversed(found) for answer in answers]
+        groups.append(answers_in(entry)[-missing:])
+        missing -= len(groups[-1])
+    return [answer for answers in reversed(groups) for answer in answers]
 
 
 def charges(entry: Entry) -> bool:
@@ -232,36 +218,28 @@ def charges(entry: Entry) -> bool:
     match entry:
         case Answer():
             return entry.hit
-        case Run(answers):
-            return answers[-1].hit
-        case Sheet():
-            return bool(entry.hits)
+        case BatchEntry():
+            return bool(entry.hit_places)
         case _:
             return True
 
 
 def _plain_answer(answer: Answer) -> dict[str, object]:
     body = {name: getattr(answer, name) for name in _ANSWER_FIELDS}
-    body["outcome"] = to_plain(answer.outcome)
-    for name in _IF_ANY:
-        if body[name] is None or (name in _NOTHING and body[name] == _NOTHING[name]):
+    for name, unsaid in _UNSAID.items():
+        if body[name] is unsaid or (unsaid is not None and body[name] == unsaid):
             del body[name]
-    if "key" in body:
-        body["key"] = to_plain(body["key"])
+    for name in ("outcome", "targets", "key"):
+        if name in body:
+            body[name] = to_plain(body[name])
     return body
 
 
-def _plain_run(answers: tuple[Answer, ...]) -> dict[str, object]:
-    """Return the last answer, the misses' keys, and what all the misses have in common."""
-    *missed, last = answers
-    keys = [to_plain(answer.key) for answer in missed]
-    return {"last": _plain_answer(last), "keys": keys, "missed": _plain_answer(missed[0])}
-
-
 def _answer_of(body: dict[str, Any]) -> Answer:
-    body["outcome"], body["units"] = from_plain(body["outcome"]), tuple(body["units"])
-    if "key" in body:
-        body["key"] = from_plain(body["key"])
+    for name in ("outcome", "targets", "key"):
+        if name in body:
+            body[name] = from_plain(body[name])
+    body["grains"] = tuple(body["grains"])
     if "interval" in body:
         body["interval"] = _interval_of(body["interval"])
     return Answer(**body)
@@ -272,80 +250,32 @@ def _interval_of(ends: list[float | None]) -> Interval:
     return low, high
 
 
-def _run_of(body: dict[str, Any]) -> Run:
-    missed, last = _answer_of(body["missed"]), _answer_of(body["last"])
-    keys = enumerate(map(from_plain, body["keys"]), missed.seq)
-    return Run((*(replace(missed, seq=seq, key=key) for seq, key in keys), last))
-
-
-def _plain_sheet(sheet: Sheet) -> dict[str, object]:
-    return {
-        "first": _plain_answer(sheet.first),
-        "outcomes": [to_plain(outcome) for outcome in sheet.outcomes],
-        "codes": base64.b64encode(sheet.codes).decode("ascii"),
-        "hits": sheet.hits,
+def _plain_batch(batch: BatchEntry) -> dict[str, object]:
+    body = {
+        "first": _plain_answer(batch.first),
+        "outcomes": to_plain(batch.outcomes),
+        "codes": base64.b64encode(batch.codes).decode("ascii"),
+        "hit_places": batch.hit_places,
     }
+    if batch.keys is not None:
+        body["keys"] = to_plain(batch.keys)
+    if batch.intervals:
+        body["intervals"] = batch.intervals
+    return body
 
 
-def _sheet_of(body: dict[str, Any]) -> Sheet:
+def _batch_of(body: dict[str, Any]) -> BatchEntry:
     outcomes = tuple(map(from_plain, body["outcomes"]))
+    keys = tuple(map(from_plain, body["keys"])) if "keys" in body else None
+    intervals = tuple(ends and _interval_of(ends) for ends in body.get("intervals", ()))
     codes = base64.b64decode(body["codes"], validate=True)
-    sheet = Sheet(_answer_of(body["first"]), outcomes, codes, tuple(body["hits"]))
-    in_order = all(before < after for before, after in pairwise((-1, *sheet.hits, len(sheet))))
-    if not len(sheet) or not in_order or sheet.indices.max() >= len(outcomes):
-        msg = "not a sheet"
+    batch = BatchEntry(_answer_of(body["first"]), outcomes, codes, tuple(body["hit_places"]), keys, intervals)
+    in_order = all(before < after for before, after in pairwise((-1, *batch.hit_places, len(batch))))
+    complete = len(keys or codes) >= len(batch) and len(intervals or outcomes) == len(outcomes)
+    if not len(batch) or not in_order or not complete or batch.indices.max() >= len(outcomes):
+        msg = "not a batch"
         raise ValueError(msg)
-    return sheet
-
-
-def to_plain(outcome: object) -> object:
-    """Return a canonical outcome as JSON data, so that `from_plain` gives back the same value and type."""
-    match outcome:
-        case Side():
-            return {"side": outcome.value}
-        case Mark():
-            return {"mark": outcome.value}
-        case float():
-            return {"float": outcome.hex()}
-        case bytes():
-            return {"bytes": outcome.hex()}
-        case tuple():
-            return [to_plain(member) for member in outcome]
-        case str() if not outcome.isascii() and _SURROGATES.search(outcome):
-            return {"text": outcome.encode("utf-8", "surrogatepass").hex()}
-        case int() if outcome.bit_length() > _PLAIN_BITS:
-            return {"int": hex(outcome)}
-        case _:
-            return outcome
-
-
-def from_plain(plain: object) -> object:
-    """Return the outcome."""
-    match plain:
-        case {"side": str(value)}:
-            return Side(value)
-        case {"mark": str(value)}:
-            return Mark(value)
-        case {"float": str(value)}:
-            return float.fromhex(value)
-        case {"bytes": str(value)}:
-            return bytes.fromhex(value)
-        case {"text": str(value)}:
-            return bytes.fromhex(value).decode("utf-8", "surrogatepass")
-        case {"int": str(value)}:
-            return int(value, 16)
-        case list():
-            return tuple(from_plain(member) for member in plain)
-        case _:
-            return plain
-
-
-_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-
-
-def canonical(body: object) -> str:
-    """Return plain data as compact JSON in ASCII."""
-    return _encode(body)
+    return batch
 
 
 def link(head: bytes, text: str) -> bytes:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
-from targetcharge.ledger.entries import Run, charges
+from targetcharge.ledger.entries import charges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Entry, Pending
-    from targetcharge.ledger.sheet import Sheet
 
 
 @final
@@ -32,18 +31,18 @@ class Most:
         count: how many hits there could be.
         delta: the δ of all computations it runs, spent hit or miss.
         answers: how many answers there could be, if more than one for each hit and one for the end.
-        units: all hits together, in whole units on each meter.
+        grains: of all hits together, on each meter.
     """
 
     prices: tuple[Price, ...]
     count: int = 1
     delta: float = 0.0
     answers: int = 0
-    units: tuple[int, ...] = field(init=False)
+    grains: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Multiply once: the same question is asked again and again."""
-        object.__setattr__(self, "units", tuple(price.units * self.count for price in self.prices))
+        object.__setattr__(self, "grains", tuple(price.units * self.count for price in self.prices))
         object.__setattr__(self, "answers", max(self.answers, self.count + 1))
 
 
@@ -55,30 +54,21 @@ class Settlement(NamedTuple):
     """What a call did.
 
     Attributes:
-        answers: what it publishes, in order.
+        entries: what it publishes, in order.
         pending: an outcome to keep for later revisions.
         closes: the release whose pending outcome it publishes.
-        together: whether the answers are kept as one entry: but for the last one, misses alike in all but key.
-        sheet: the answers of many requests, instead of single ones.
+        durable: whether misses too are made durable before they leave.
     """
 
-    answers: Sequence[Answer]
+    entries: Sequence[Entry]
     pending: Pending | None = None
     closes: int | None = None
-    together: bool = False
-    sheet: Sheet | None = None
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """Return the answers as they are kept."""
-        if self.sheet is not None:
-            return (self.sheet,)
-        return (Run(tuple(self.answers)),) if self.together and len(self.answers) > 1 else self.answers
+    durable: bool = False
 
     @property
     def waits(self) -> bool:
         """Return whether a loss of it would lose nothing but a few misses."""
-        return self.pending is None and self.sheet is None and not any(map(charges, self.entries))
+        return self.pending is None and not self.durable and not any(map(charges, self.entries))
 
 
 class Ledger(ABC):

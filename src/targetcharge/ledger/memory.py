@@ -81,7 +81,7 @@ class MemoryLedger(Ledger):
     def forfeit(self, algorithm: str) -> None:
         """Charge all that was held back."""
         if self._reserved is not None:
-            self._add(Spent("failed", self._reserved.units, self._reserved.count, algorithm))
+            self._add(Spent("failed", self._reserved.grains, self._reserved.count, algorithm))
             self._reserved = None
 
     def _add(self, entry: Entry) -> None:

@@ -17,7 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import Sums, canonical, link
+from targetcharge.ledger.entries import Sums, link
+from targetcharge.ledger.plain import canonical
 from targetcharge.ledger.terms import Terms
 
 if TYPE_CHECKING:

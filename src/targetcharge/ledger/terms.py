@@ -1,26 +1,32 @@
 """Terms: what a ledger was opened for. They are fixed in its header and never change.
 
->>> terms = Terms(1.0, 1e-6, "exact", 0.01, 0.0, ("NotPrior",), (), 12.5, (229,), (1,))
+>>> terms = Terms(1.0, 1e-6, "exact", 0.01, 0.0, (("NotPrior",),), (), 12.5, (229,), (1,), Unit("column", "id"))
 >>> Terms.of(terms.plain()) == terms
 True
->>> terms.differences(Terms(2.0, 1e-6, "exact", 0.01, 0.0, ("NotPrior",), (), 12.5, (900,), (1,)))
+>>> terms.differences(replace(terms, epsilon=2.0, capacities=(900,)))
 ['epsilon was 1.0 and is 2.0']
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
+from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.errors import LedgerError, NotAllowed
+from targetcharge.ledger import version_1
 from targetcharge.ledger.entries import VERSION
+from targetcharge.ledger.plain import from_plain, to_plain
+from targetcharge.ledger.unit import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from targetcharge.accounting.targets.plain import PlainTarget
+
 _FORMAT: Final = "targetcharge ledger"
-_CHOSEN: Final = ("order", "capacities", "typical")
+_CHOSEN: Final = ("order", "capacities", "typical", "version")
 _REALS: Final = ("epsilon", "delta", "query_epsilon", "computation_delta", "order")
 
 
@@ -35,13 +41,14 @@ class Terms:
         meter: "exact" or "renyi".
         query_epsilon: declared for one computation.
         computation_delta: the part of δ that is kept for the computations' own δ.
-        targets: the kinds of target that were declared, in words.
-        alternatives: the alternative targets, in words; none if there is one meter.
+        targets: the kinds of target that were declared.
+        alternatives: the alternative targets; none if there is one meter.
         order: the Rényi order, chosen when the ledger was made.
-        capacities: the most units each meter may charge.
-        typical: the units of one hit of the declared kind, on each meter.
-        unit: whose privacy is protected, in words; empty if the session does not know.
+        capacities: the most grains each meter may charge.
+        typical: the grains of one hit of the declared kind, on each meter.
+        unit: whose privacy is protected.
         charging: "shared", or "individual" if the capacity is each unit's own.
+        version: of the header that they were read from.
     """
 
     epsilon: float
@@ -49,20 +56,24 @@ class Terms:
     meter: str
     query_epsilon: float
     computation_delta: float
-    targets: tuple[str, ...]
-    alternatives: tuple[str, ...]
+    targets: tuple[PlainTarget, ...]
+    alternatives: tuple[PlainTarget, ...]
     order: float
     capacities: tuple[int, ...]
     typical: tuple[int, ...]
-    unit: str = ""
+    unit: Unit = field(default_factory=Unit)
     charging: str = "shared"
+    version: int = field(default=VERSION, compare=False)
 
     def plain(self) -> dict[str, object]:
         """Return them as plain data; numbers in hexadecimal, to the last bit."""
         body = asdict(self)
         body |= {name: body[name].hex() for name in _REALS}
-        body |= {name: [str(units) for units in body[name]] for name in ("capacities", "typical")}
-        return {"format": _FORMAT, "version": VERSION, **body}
+        body |= {name: [str(grains) for grains in body[name]] for name in ("capacities", "typical")}
+        body |= {name: to_plain(getattr(self, name)) for name in ("targets", "alternatives")}
+        if self.version == 1:
+            body |= version_1.header(self.targets, self.alternatives, self.unit)
+        return {"format": _FORMAT, **body}
 
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Terms:
@@ -74,17 +85,17 @@ class Terms:
         if header.get("format") != _FORMAT:
             msg = "this is not a ledger"
             raise LedgerError(msg)
-        if header.get("version") != VERSION:
-            msg = (
-                f"the ledger has format version {header.get('version')}, and this program reads version {VERSION}"
-            )
+        version = header.get("version")
+        if version not in (1, VERSION):
+            msg = f"the ledger has format version {version}, and this program reads version {VERSION}"
             raise LedgerError(msg)
         try:
             body = {"unit": "", "charging": "shared", **header}
             body = {part.name: body[part.name] for part in fields(cls)}
             body |= {name: float.fromhex(body[name]) for name in _REALS}
-            body |= {name: tuple(int(units) for units in body[name]) for name in ("capacities", "typical")}
-            body |= {name: tuple(body[name]) for name in ("targets", "alternatives")}
+            body |= {name: tuple(int(grains) for grains in body[name]) for name in ("capacities", "typical")}
+            body |= {name: _targets(body[name], version) for name in ("targets", "alternatives")}
+            body["unit"] = _unit(body["unit"], version)
             return cls(**body)
         except (KeyError, ValueError, TypeError):
             msg = "the ledger's header cannot be read: it was damaged or changed"
@@ -101,10 +112,33 @@ class Terms:
             raise NotAllowed(sentence)
 
     def differences(self, other: Terms) -> list[str]:
-        """Return, in words, how other declared terms differ from these."""
+        """Return, in words, how other declared terms differ from these; as their header would have them."""
+        mine, theirs = self.plain(), replace(other, version=self.version).plain()
         names = [part.name for part in fields(self) if part.name not in _CHOSEN]
         return [
-            f"{name} was {getattr(self, name)!r} and is {getattr(other, name)!r}"
+            f"{name} was {_shown(self, name)} and is {_shown(other, name)}"
             for name in names
-            if getattr(self, name) != getattr(other, name)
+            if mine[name] != theirs[name]
         ]
+
+
+def _shown(terms: Terms, name: str) -> str:
+    """Return a term in words, for people."""
+    match getattr(terms, name):
+        case tuple(targets):
+            return ", ".join(map(kind_in_words if name == "targets" else in_words, targets)) or "none"
+        case Unit() as unit:
+            return repr(str(unit))
+        case term:
+            return repr(term)
+
+
+def _targets(kept: Any, version: int) -> tuple[PlainTarget, ...]:  # noqa: ANN401 - of a header that may be damaged
+    known = tuple(map(version_1.target, kept)) if version == 1 else from_plain(kept)
+    if not isinstance(known, tuple) or not all(isinstance(one, tuple) and one for one in known):
+        raise TypeError
+    return known
+
+
+def _unit(kept: Any, version: int) -> Unit:  # noqa: ANN401 - of a header that may be damaged
+    return version_1.unit(kept) if version == 1 else Unit(**kept)

@@ -8,7 +8,7 @@ True
 """
 
 from targetcharge.mechanisms.algorithm import Algorithm, Oracle, private
-from targetcharge.mechanisms.battery import Battery, batch, battery
+from targetcharge.mechanisms.batch import Batch, batch_by_key, batch_by_name
 from targetcharge.mechanisms.choice import exponential, noisy_max, permute_and_flip
 from targetcharge.mechanisms.counts import (
     above_threshold,
@@ -19,18 +19,16 @@ from targetcharge.mechanisms.counts import (
 )
 from targetcharge.mechanisms.distinct import distinct_count
 from targetcharge.mechanisms.opendp import from_opendp
-from targetcharge.mechanisms.series import Series
 from targetcharge.mechanisms.wrappers import agreement, boundary, twice
 
 __all__ = [
     "Algorithm",
-    "Battery",
+    "Batch",
     "Oracle",
-    "Series",
     "above_threshold",
     "agreement",
-    "batch",
-    "battery",
+    "batch_by_key",
+    "batch_by_name",
     "between_thresholds",
     "boundary",
     "changed",

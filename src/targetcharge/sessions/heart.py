@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from targetcharge.ledger import Ledger, Most, Settlement
-    from targetcharge.sessions.roll import Roll
+    from targetcharge.sessions.dataset import Dataset
 
 Result = TypeVar("Result")
 
@@ -21,28 +21,23 @@ Result = TypeVar("Result")
 class Heart:
     """One call at a time: a session takes turns."""
 
-    def __init__(self, ledger: Ledger, roll: Roll | None) -> None:
-        """Publish through a ledger.
-
-        Args:
-            ledger: of the session.
-            roll: who takes part, if that depends on what is in the ledger.
-        """
+    def __init__(self, ledger: Ledger, dataset: Dataset) -> None:
+        """Publish what is computed of a dataset through a ledger."""
         self._ledger = ledger
-        self._roll = roll
+        self._dataset = dataset
 
     def publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
-        """Publish what a call computes; alone with the ledger if there is a roll.
+        """Publish what a call computes; alone with the ledger if every unit has a meter of its own.
 
         Args:
             most: the most it could charge.
             name: what the ledger calls it, should it break.
             compute: touches the data; returns what to settle, and what to publish then.
         """
-        if self._roll is None:
+        if not self._dataset.individual:
             return self._published(most, name, compute)
         with self._ledger.alone():
-            self._roll.read(self._ledger)
+            self._dataset.read(self._ledger)
             return self._published(most, name, compute)
 
     def _published(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
@@ -11,12 +11,15 @@ from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter import Meter
 from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.targets.plain import kind, plain
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms, terms_at
-from targetcharge.sessions.words import kind_in_words, words
+from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms, Unit, terms_at
+from targetcharge.sessions.priced import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from targetcharge.accounting.targets.plain import PlainTarget
 
 MEMORY: Final = ":memory:"
 
@@ -35,7 +38,7 @@ class Declaration:
         targets: examples of the targets that will be asked.
         alternatives: targets of which each has a meter of its own; none for one meter.
         computation_delta: the part of the budget's δ that is kept for the computations' own δ.
-        unit: whose privacy is protected, in words.
+        unit: whose privacy is protected.
         individual: whether each unit has a meter of its own.
     """
 
@@ -45,7 +48,7 @@ class Declaration:
     targets: tuple[Target, ...]
     alternatives: tuple[Target, ...]
     computation_delta: float
-    unit: str = ""
+    unit: Unit = field(default_factory=Unit)
     individual: bool = False
 
     @classmethod
@@ -57,7 +60,7 @@ class Declaration:
         targets: Sequence[Target] | Target | None,
         alternatives: Sequence[Target] | None,
         computation_delta: float,
-        unit: str = "",
+        unit: str | Unit = "",
         *,
         individual: bool = False,
     ) -> Declaration:
@@ -67,18 +70,19 @@ class Declaration:
         query_epsilon = checks.query_epsilon(query_epsilon)
         computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
-        rivals = _targets("alternatives", alternatives, ())
+        rivals = tuple(map(canonical, _targets("alternatives", alternatives, ())))
         if alternatives is not None and len(rivals) < 2:
             raise InvalidParameter("alternatives", alternatives, "at least two targets")
         if rivals and targets is not None:
             raise InvalidParameter(
                 "targets", targets, "left out where alternatives are given: they are the targets"
             )
-        if not isinstance(unit, str):
+        if not isinstance(unit, str | Unit):
             raise InvalidParameter("unit", unit, "a text that says whose privacy is protected")
         if individual and rivals:
             raise InvalidParameter("alternatives", alternatives, "left out where each unit has a meter of its own")
-        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, unit, individual)
+        whose = Unit("words", unit) if isinstance(unit, str) else unit
+        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, whose, individual)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:
         """Return the meters: one, or one for each alternative.
@@ -132,7 +136,7 @@ class Declaration:
             query_epsilon=self.query_epsilon,
             computation_delta=self.computation_delta,
             targets=self._kinds(),
-            alternatives=tuple(words(target) for target in self.alternatives),
+            alternatives=tuple(map(plain, self.alternatives)),
             order=meters[0].tariff.order,
             capacities=tuple(meter.tariff.capacity for meter in meters),
             typical=tuple(meter.tariff.typical.units for meter in meters),
@@ -140,12 +144,12 @@ class Declaration:
             charging="individual" if self.individual else "shared",
         )
 
-    def _kinds(self) -> tuple[str, ...]:
+    def _kinds(self) -> tuple[PlainTarget, ...]:
         """Return the kinds of target that decide the terms: all on the exact meter, the first on Rényi's."""
         if self.alternatives:
             return ()
         deciding = self.targets if self.meter == "exact" else self.targets[:1]
-        return tuple(sorted({kind_in_words(target) for target in deciding}))
+        return tuple(sorted({kind(target) for target in deciding}))
 
 
 def open_ledger(

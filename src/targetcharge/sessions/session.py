@@ -20,18 +20,17 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
-from targetcharge.mechanisms import Battery, Series
+from targetcharge.mechanisms import Batch
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.attempt import Failure, attempt
-from targetcharge.sessions.battery import Tests
-from targetcharge.sessions.contest import contest
+from targetcharge.sessions.batch import BatchCall
+from targetcharge.sessions.dataset import PlainData
 from targetcharge.sessions.heart import Heart
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
-from targetcharge.sessions.questions import Question, Questions, no_snapshot
+from targetcharge.sessions.priced import Priced, PriceList
 from targetcharge.sessions.reading import Reading
 from targetcharge.sessions.release import Release, condition
-from targetcharge.sessions.requests import Requests
-from targetcharge.sessions.selection import STOP, check_selection, sweep
+from targetcharge.sessions.select import STOP, Candidates, check_selection, sweep
 from targetcharge.sessions.transcript import Transcript
 from targetcharge.sessions.turn import Turn
 
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.meter import Meter
     from targetcharge.accounting.targets import Target
-    from targetcharge.ledger import Ledger, Sheet
+    from targetcharge.ledger import BatchEntry, Ledger
     from targetcharge.mechanisms import Algorithm
+    from targetcharge.sessions.dataset import Dataset
     from targetcharge.sessions.release import When
-    from targetcharge.sessions.roll import Roll
-    from targetcharge.sessions.selection import Stop
+    from targetcharge.sessions.select import Stop
 
 _PATIENCE = 2.0
 """Seconds that a session which was dropped waits for others: it may be in the way of the one it waits for."""
@@ -74,8 +73,6 @@ class Session:
         transcript: int | None = None,
         restored: tuple[int, str] | None = None,
         unit: str = "",
-        snapshot: Callable[[], int] = no_snapshot,
-        roll: Roll | None = None,
     ) -> None:
         """Open a session.
 
@@ -94,23 +91,27 @@ class Session:
             transcript: with a ledger in memory, how many entries to remember; None for all.
             restored: the number and hash of the last published entry, to open a restored copy of a ledger.
             unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
-            snapshot: tells which snapshot of the data is asked; 0 if there are none.
-            roll: what keeps a meter for each unit, as a table with charging="individual" does; the algorithms
-                must then ask it who takes part.
         """
-        declared = Declaration.of(
-            *(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit),
-            individual=roll is not None,
-        )
-        self._data = data
-        self._roll = roll
+        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit)
+        ledger_opened = open_ledger(ledger, declared, transcript, restored)
+        self._open(PlainData(data), ledger_opened, declared.alternatives)
+
+    @classmethod
+    def over(cls, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...] = ()) -> Session:
+        """Return a session over a dataset that knows its snapshots and units, on an open ledger: a table's."""
+        session = cls.__new__(cls)
+        session._open(dataset, ledger, alternatives)  # noqa: SLF001 - its own
+        return session
+
+    def _open(self, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...]) -> None:
+        self._dataset = dataset
+        self._ledger = ledger
+        self._meters = ledger.meters
         self._entropy = SystemEntropy()
         self._turn = Turn()
-        self._ledger = open_ledger(ledger, declared, transcript, restored)
-        self._meters = self._ledger.meters
-        self._heart = Heart(self._ledger, roll)
-        self._questions = Questions(declared.alternatives, self._meters, snapshot)
-        self._finalizer = weakref.finalize(self, _close, self._ledger, self._turn)
+        self._heart = Heart(ledger, dataset)
+        self._prices = PriceList(alternatives, self._meters)
+        self._finalizer = weakref.finalize(self, _close, ledger, self._turn)
 
     def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer:
         """Run an algorithm once; pay if the outcome is in the target.
@@ -125,14 +126,14 @@ class Session:
             ComputationFailed: if it gave nothing that can be published; the price of a hit is spent.
             LedgerError: if the ledger fails; there is no answer.
         """
-        return self._ask(self._questions.ask(algorithm, target))
+        return self._ask(self._prices.ask(algorithm, target))
 
     def test(self, algorithm: Algorithm) -> Answer:
         """Ask a yes-or-no question; pay for yes. The outcome is True or False.
 
         An algorithm that has something to say only on a hit, such as `above_threshold`, says yes if it speaks.
         """
-        return self._ask(self._questions.test(algorithm))
+        return self._ask(self._prices.test(algorithm))
 
     def ask_prior(self, algorithm: Algorithm, prior: object) -> Answer:
         """Pay only for change: the prior is free, any other outcome costs.
@@ -144,66 +145,49 @@ class Session:
         if isinstance(prior, Release) and not prior.released:
             raise InvalidParameter("prior", prior, "an outcome that was published: this release is pending")
         expected = prior.outcome if isinstance(prior, Answer | Release) else prior
-        return self._ask(self._questions.prior(algorithm, expected))
+        return self._ask(self._prices.prior(algorithm, expected))
 
-    def ask_each(self, battery: Battery) -> Iterator[Answer]:
-        """Ask the tests of a battery one after another, lazily; pay for each that reaches the threshold.
+    def ask_each(self, batch: Batch) -> Iterator[Answer]:
+        """Ask the questions of a batch one after another, lazily; pay for each hit.
 
         Its computation runs once, when the first answer is asked for. Answers up to the next hit leave together,
         once that hit is paid for; a budget that is spent in between is told after the last answer it covers.
 
         Args:
-            battery: from `tc.mechanisms.battery`.
+            batch: from `tc.mechanisms.batch_by_key` or `batch_by_name`.
 
         Raises:
             BudgetSpent: when a further hit is not covered; what was answered is published and charged.
             ComputationFailed: if the computation gave nothing that can be published; the price of a hit is spent.
         """
-        if not isinstance(battery, Battery):
-            raise InvalidParameter("battery", battery, "made by tc.mechanisms.battery or tc.mechanisms.batch")
-        asked = [self._questions.battery(test) for test in battery.tests]
-        tests = Tests(battery, asked, received=time.time())
+        for entry in self.ask_batch(batch):
+            yield from entry.answers
 
-        def compute() -> tuple[Settlement, list[Answer]]:
-            answers = tests.up_to_a_hit(self._data, self._entropy, self._ledger.number)
-            return Settlement(answers, together=tests.alike), answers
-
-        while tests.left:
-            with self._turn.wait():
-                self._turn.begin()
-                answers = self._heart.publish(tests.most, asked[0].algorithm.name, compute)
-            tests.published(len(answers))
-            yield from answers
-
-    def ask_series(self, series: Series, start: int = 0) -> Iterator[Sheet]:
-        """Ask one question about many requests in order, lazily; pay for each hit.
-
-        Answers leave in sheets of a few thousand, each with a few hits at most; what a sheet could cost is held
-        back before it is drawn.
+    def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
+        """Do as `ask_each`, and return the answers as the ledger keeps them: thousands in one piece.
 
         Args:
-            series: what to ask, as `tc.learning` makes it.
-            start: the request to begin with.
+            batch: what to ask.
+            start: the question to begin with.
 
         Raises:
-            InvalidParameter: if there is no such request.
-            BudgetSpent: when a further hit is not covered; what was answered is published and charged.
-            ComputationFailed: if it gave nothing that can be published; what the sheet held back is spent.
+            InvalidParameter: if there is no such question.
         """
-        if self._roll is not None:
+        priced = self._prices.batch(batch)
+        if self._dataset.individual and batch.most_hits > 1:
             msg = "a series is not asked where every unit has a meter of its own: open a session for it"
             raise NotAllowed(msg)
-        requests = Requests(series, self._questions.series(series), start, received=time.time())
-        while requests.left:
+        call = BatchCall(batch, priced, self._dataset, start, received=time.time())
+        while call.left:
             with self._turn.wait():
                 self._turn.begin()
-                sheet = requests.publish(self._heart, self._ledger, self._data, self._entropy)
-            yield sheet
+                entries = call.publish(self._heart, self._ledger, self._entropy)
+            yield from entries
 
-    def _ask(self, asked: Question) -> Answer:
+    def _ask(self, asked: Priced) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
-            published, hits = asked.judge(asked.draw(self._data, self._entropy))
-            answer = asked.answer(published, hits, self._ledger.number(), received)
+            published, hits = asked.judge(asked.draw(self._dataset.data, self._entropy))
+            answer = asked.answer(published, hits, self._ledger.number(), received, self._dataset.snapshot)
             return Settlement((answer,)), answer
 
         received = time.time()
@@ -218,12 +202,12 @@ class Session:
             algorithm: what to run, once.
             when: a function of the outcome, or a set of outcomes. One that raises counts as false.
         """
-        asked, holds = self._questions.release(algorithm), condition(when)
+        asked, holds = self._prices.release(algorithm), condition(when)
 
         def compute() -> tuple[Settlement, Answer]:
-            outcome, seq = asked.draw(self._data, self._entropy), self._ledger.number()
+            outcome, seq = asked.draw(self._dataset.data, self._entropy), self._ledger.number()
             hit = holds(outcome)
-            answer = asked.answer(outcome, (hit,), seq, received, release=seq)
+            answer = asked.answer(outcome, (hit,), seq, received, self._dataset.snapshot, release=seq)
             if hit:
                 return Settlement((answer,)), answer
             facts = (algorithm.name, algorithm.epsilon, algorithm.delta, answer.scale, answer.interval)
@@ -248,41 +232,41 @@ class Session:
             kept = self._kept(seq)  # read again: a refusal's traceback must not hold it
             hit = holds(kept.outcome)
             outcome, interval = (kept.outcome, kept.interval) if hit else (None, None)
-            answer = asked.answer(outcome, (hit,), self._ledger.number(), received, release=seq)
-            answer = replace(answer, scale=kept.scale, interval=interval, snapshot=kept.snapshot)
+            answer = asked.answer(outcome, (hit,), self._ledger.number(), received, kept.snapshot, release=seq)
+            answer = replace(answer, scale=kept.scale, interval=interval)
             return Settlement((answer,), closes=seq if hit else None), answer
 
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            asked = self._questions.revision(self._kept(seq))
+            asked = self._prices.revision(self._kept(seq))
             return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
 
     def _kept(self, seq: int) -> Pending:
         """Return a pending outcome; whatever goes wrong on the way shows nothing of it."""
-        found = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
-        if isinstance(found, Failure):
-            raise found.error()
-        if found is None:
+        kept = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
+        if isinstance(kept, Failure):
+            raise kept.error()
+        if kept is None:
             msg = f"no release {seq} is pending: it was published, or never made on this ledger"
             raise NotAllowed(msg)
-        return found
+        return kept
 
     def _released(self, answer: Answer) -> Release:
-        seq, told = answer.release or answer.seq, (answer.scale, answer.interval)
-        return Release(answer.hit, answer.outcome, answer.price, seq, self, *told)
+        seq, accuracy = answer.release or answer.seq, (answer.scale, answer.interval)
+        return Release(answer.hit, answer.outcome, answer.price, seq, self, *accuracy)
 
     @property
     def pending(self) -> tuple[Release, ...]:
         """Return the releases that wait for a revision, also those from before a restart."""
         with self._turn.wait():
             self._turn.begin()
-            found = self._ledger.pending()
-        return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in found)
+            waiting = self._ledger.pending()
+        return tuple(Release(released=False, outcome=None, price=0.0, seq=seq, _session=self) for seq in waiting)
 
     def select(
         self,
-        candidates: Sequence[Algorithm] | Battery,
+        candidates: Sequence[Algorithm] | Batch,
         k: int = 1,
         stop: Stop | None = None,
         threshold: float | None = None,
@@ -292,28 +276,29 @@ class Session:
         An outcome is a score or a tuple that begins with one; ties go to the earlier candidate.
 
         Args:
-            candidates: the algorithms, or a battery.
+            candidates: the algorithms, or a batch of noisy counts.
             k: the most to publish; all of them must be covered.
             stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`.
             threshold: no score below it is published.
         """
-        names = candidates.keys if isinstance(candidates, Battery) else candidates
+        names = candidates.keys if isinstance(candidates, Batch) else candidates
         most = check_selection(names, k, stop, threshold)
-        asked = contest(candidates, self._questions)
+        asked = Candidates.of(candidates, self._prices)
 
         def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
-            outcomes = asked.draw(self._data, self._entropy)
+            outcomes, snapshot = asked.draw(self._dataset.data, self._entropy), self._dataset.snapshot
 
             def release(index: int) -> Answer:
-                answer = asked.answer(index, outcomes[index], self._ledger.number(), received)
-                told.append(answer.question)
-                return replace(answer, question="") if len(told) > 1 else answer
+                answer = asked.answer(index, outcomes[index], self._ledger.number(), received, snapshot)
+                later = bool(numbered)
+                numbered.append(answer.seq)
+                return replace(answer, question="") if later else answer
 
-            told: list[str] = []
+            numbered: list[int] = []
             released, problem = sweep(outcomes, most, threshold, stop, release)
             if len(released) == most:
                 return Settlement(released), (released, problem)
-            end = asked.end(self._ledger.number(), received, broken=bool(problem))
+            end = asked.end(self._ledger.number(), received, snapshot, broke=bool(problem))
             end = replace(end, question="") if released else end
             return Settlement([*released, end]), (released, problem)
 
@@ -349,11 +334,10 @@ class Session:
         self._turn.check()
         return Transcript(self._ledger)
 
-    def with_roll(self, act: Callable[[], object]) -> None:
-        """Let the roll read the ledger, and do something with it; other calls wait."""
+    def up_to_date(self, act: Callable[[], object]) -> None:
+        """Let the dataset read the ledger, and do something with it; other calls wait."""
         with self.alone():
-            if self._roll is not None:
-                self._roll.read(self._ledger)
+            self._dataset.read(self._ledger)
             act()
 
     @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, final, overload
 
 from targetcharge import checks
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger import Sheet
+from targetcharge.ledger import BatchEntry
 from targetcharge.ledger.entries import answers_in
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class Transcript:
         if isinstance(index, slice):
             return list(self)[index]
         index = operator.index(index)
-        found = list(self._ledger.answers(-index)) if index < 0 else list(self)[: index + 1]
-        if len(found) < (-index if index < 0 else index + 1):
+        answers = list(self._ledger.answers(-index)) if index < 0 else list(self)[: index + 1]
+        if len(answers) < (-index if index < 0 else index + 1):
             msg = f"the transcript has no answer {index}"
             raise IndexError(msg)
-        return found[0] if index < 0 else found[index]
+        return answers[0] if index < 0 else answers[index]
 
     def last(self, count: int) -> list[Answer]:
         """Return the last few answers, oldest first."""
@@ -62,9 +62,9 @@ class Transcript:
         last, entries = self._ledger.since(number)
         return last, [answer for entry in entries for answer in answers_in(entry)]
 
-    def sheets(self) -> Iterator[Sheet]:
-        """Iterate over the sheets: answers of a series, thousands in one piece."""
-        return (entry for entry in self._ledger.entries() if isinstance(entry, Sheet))
+    def batches(self) -> Iterator[BatchEntry]:
+        """Iterate over the answers that left together, thousands in one piece."""
+        return (entry for entry in self._ledger.entries() if isinstance(entry, BatchEntry))
 
     def __repr__(self) -> str:
         """Return a hint of what it is."""

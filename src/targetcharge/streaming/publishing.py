@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 import numpy as np
 
 from targetcharge.accounting.targets import NotPrior
+from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
-from targetcharge.mechanisms import Algorithm, Series
+from targetcharge.mechanisms import Algorithm, Batch
 from targetcharge.mechanisms.algorithm import together
+from targetcharge.mechanisms.batch import MOST_HITS, Requests
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:
@@ -18,10 +20,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.mechanisms.series import Drawn
     from targetcharge.randomness import Entropy
     from targetcharge.sessions import Session
     from targetcharge.streaming.consensus import Consensus
+
+    Drawn = tuple[NDArray[np.intp], NDArray[np.bool_]]
+    """The index of each moment's value, and whether it is a change."""
 
     Rows = Callable[[int, int], NDArray[np.float64]]
     """The estimates of all copies from one moment up to another, a row for each; asked for in order, once each."""
@@ -103,17 +107,17 @@ class ByConsensus:
     def publish(self, count: int, rows: Rows) -> NDArray[np.float64]:
         """Return the value at each moment."""
         values = self._consensus.grid.values
-        series = Series(
-            together("robust stream", self._consensus.epsilon, NotPrior(prior=None)),
-            outcomes=values,
-            count=count,
-            draw=_Path(self._consensus, self._place, rows).draw,
-            text="NotPrior(what was published last)",
+        batch = Batch(
+            (together("robust stream", self._consensus.epsilon, NotPrior(prior=None)),),
+            range(count),
+            Requests(values, _Path(self._consensus, self._place, rows).draw),
+            target=ANY_PRIOR,
+            most_hits=MOST_HITS,
         )
         parts: list[NDArray[np.intp]] = []
         try:
-            for sheet in self._session.ask_series(series):
-                parts.append(sheet.indices)
+            for entry in self._session.ask_batch(batch):
+                parts.append(entry.indices)
                 self._place = int(parts[-1][-1])
         except BudgetSpent:
             if not parts:

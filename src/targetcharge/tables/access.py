@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from targetcharge.engines.engine import Engine
+    from targetcharge.ledger import Ledger
     from targetcharge.sessions import Session
     from targetcharge.tables.individual import UnitRoll
     from targetcharge.tables.readers import Reader
@@ -32,6 +33,36 @@ def curated(call: Callable[[], object]) -> None:
             msg = "the table cannot be read: the engine failed"
             raise EngineError(msg)
         raise error
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class TableData:
+    """What a table's session asks: rows that may grow, and perhaps a meter for every unit."""
+
+    engine: Engine
+    snapshots: Snapshots
+    roll: UnitRoll | None
+
+    @property
+    def data(self) -> Engine:
+        """Return the engine, which algorithms ask."""
+        return self.engine
+
+    @property
+    def snapshot(self) -> int:
+        """Return the number of the snapshot that is asked."""
+        return self.snapshots.number(self.engine)
+
+    @property
+    def individual(self) -> bool:
+        """Return whether every unit has a meter of its own."""
+        return self.roll is not None
+
+    def read(self, ledger: Ledger) -> None:
+        """Take note of what the ledger holds."""
+        if self.roll is not None:
+            self.roll.read(ledger)
 
 
 @final
@@ -80,7 +111,7 @@ class Access:
         """Save counters; let go of what is reserved and not used; close the ledger and the table."""
         saved: Failure | None = None
         if self.roll is not None:
-            saved = attempt(partial(self.session.with_roll, self.roll.leave))  # what is not saved is made again
+            saved = attempt(partial(self.session.up_to_date, self.roll.leave))  # what is not saved is made again
         self.session.close()
         self.engine.close()
         if isinstance(saved, Failure) and not isinstance(error := saved.error(), Exception):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
-from targetcharge.mechanisms import Battery
+from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.accuracy import gauged
 from targetcharge.tables.answers import Answers
 from targetcharge.tables.batteries import by_keys, runs, together
@@ -84,16 +84,16 @@ class Asking:
         reader = (reading or self._access.reader.one)(Inquiry(number, record, query))
         return replace(made, default_target=made.default_target or NotPrior(None), question=record.text())
 
-    def tests(self, question: Watch | Top, epsilon: float | None) -> tuple[Battery, tuple[str, ...]]:
+    def tests(self, question: Watch | Top, epsilon: float | None) -> tuple[Batch, tuple[str, ...]]:
         """Return the tests of a batch by keys, and the names of the keys' columns."""
         return by_keys(question, self.query(epsilon), self._schema, self._access.reader)
 
-    def each(self, tests: Battery) -> Iterator[Answer]:
+    def each(self, tests: Batch) -> Iterator[Answer]:
         """Yield the answers of a battery as they leave."""
         self._access.engine.check_unchanged()
         yield from self._access.session.ask_each(tests)
 
-    def all(self, tests: Battery) -> list[Answer]:
+    def all(self, tests: Batch) -> list[Answer]:
         """Return all answers of a battery.
 
         Raises:
@@ -119,11 +119,11 @@ class Asking:
             prepared = [self._prepared(run, reading) for run in (runs(asked) if alone else asked)]
             return self._answered(asked, prepared)
 
-    def _answered(self, asked: Sequence[Question], prepared: list[Battery | Algorithm]) -> Answers:
+    def _answered(self, asked: Sequence[Question], prepared: list[Batch | Algorithm]) -> Answers:
         answers: list[Answer] = []
         for each in prepared:
             try:
-                answers.extend(self.all(each) if isinstance(each, Battery) else [self._put(each)])
+                answers.extend(self.all(each) if isinstance(each, Batch) else [self._put(each)])
             except Stopped as stop:
                 answers += stop.answers
                 why = stop.why
@@ -136,7 +136,7 @@ class Asking:
             return Answers(answers, ("question",), asked[len(answers) :], str(why))
         return Answers(answers, ("question",))
 
-    def _prepared(self, run: list[Above] | Question, reading: Callable[[Inquiry], Read]) -> Battery | Algorithm:
+    def _prepared(self, run: list[Above] | Question, reading: Callable[[Inquiry], Read]) -> Batch | Algorithm:
         """Return what answers some questions; refuse what cannot be asked, before any of a batch is."""
         if isinstance(run, list):
             return together(run, self._access.epsilon, self._schema, self._access.reader)

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import NotAllowed
-from targetcharge.mechanisms import batch, battery
+from targetcharge.mechanisms import batch_by_key, batch_by_name
+from targetcharge.mechanisms.batch import NoisyCounts
 from targetcharge.queries.keys import declare
 from targetcharge.queries.measures import Sketch
-from targetcharge.sessions.selection import check_selection
+from targetcharge.sessions.select import check_selection
 from targetcharge.tables.computing import check_grid, number_asked, steps_of
 from targetcharge.tables.numbers import number_of
 from targetcharge.tables.questions import Above, Top, Units, Watch
@@ -19,7 +20,7 @@ from targetcharge.tables.records import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from targetcharge.mechanisms import Battery
+    from targetcharge.mechanisms import Batch
     from targetcharge.queries.columns import Column
     from targetcharge.tables.questions import Question
     from targetcharge.tables.readers import Numbers, Reader
@@ -32,7 +33,7 @@ _OF_ALL: Final = OfAll()
 
 def by_keys(
     question: Watch | Top, epsilon: float, schema: Mapping[str, Column], reader: Reader = _OF_ALL
-) -> tuple[Battery, tuple[str, ...]]:
+) -> tuple[Batch, tuple[str, ...]]:
     """Return the tests of every declared key, and the names of the keys' columns.
 
     Args:
@@ -56,7 +57,7 @@ def by_keys(
     record = Record.of(question, number, groups, keys if reader.individual and threshold is None else ())
     numbers = reader.by(Inquiry(number, record, epsilon), groups)
     limit = "" if threshold is None else f" >= {threshold!r}"
-    tests = battery(
+    tests = batch_by_key(
         numbers.counts,
         keys,
         _LOWEST if threshold is None else threshold,
@@ -70,7 +71,7 @@ def by_keys(
 
 def together(
     asked: Sequence[Above], epsilon: float, schema: Mapping[str, Column], reader: Reader = _OF_ALL
-) -> Battery:
+) -> Batch:
     """Return tests of different counts that are computed together."""
     numbers = [number_asked(each, schema) for each in asked]
     for each, number in zip(asked, numbers, strict=True):
@@ -80,17 +81,16 @@ def together(
     read = reader.together([Inquiry(number, record, epsilon) for number, record in pairs])
     limits = [each.threshold for each in asked]
     names = [f"{number.text} >= {limit!r}" for number, limit in zip(numbers, limits, strict=True)]
-    return _recorded(batch(read.counts, names, limits, epsilon), records, read)
+    return _recorded(batch_by_name(read.counts, names, limits, epsilon), records, read)
 
 
-def _recorded(tests: Battery, records: Sequence[Record], numbers: Numbers) -> Battery:
-    """Return a battery whose answers tell what was asked: one record for all of them, or one for each."""
-    if len(records) < len(tests):
-        known = (replace(tests.tests[0], question=records[0].text()),) * len(tests)
-    else:
-        pairs = zip(tests.tests, records, strict=True)
-        known = tuple(replace(test, question=record.text()) for test, record in pairs)
-    return replace(tests, tests=known, later=numbers.later)
+def _recorded(tests: Batch, records: Sequence[Record], numbers: Numbers) -> Batch:
+    """Return a batch whose answers tell what was asked: one record for all of them, or one for each."""
+    pairs = zip(tests.algorithms, records, strict=True)
+    known = tuple(replace(test, question=record.text()) for test, record in pairs)
+    drawing = tests.drawing
+    assert isinstance(drawing, NoisyCounts)  # noqa: S101 - as it was made
+    return replace(tests, algorithms=known, drawing=replace(drawing, counts_when_due=numbers.later))
 
 
 def runs(asked: Sequence[Question]) -> Iterator[list[Above] | Question]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.errors import InvalidParameter
+from targetcharge.ledger import Unit
 from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
-from targetcharge.sessions.opening import MEMORY, file_of
-from targetcharge.tables.access import Access, curated
+from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
+from targetcharge.tables.access import Access, TableData, curated
 from targetcharge.tables.individual import UnitRoll
 from targetcharge.tables.individual.checkpoints import Checkpoints
 from targetcharge.tables.readers import OfAll, OfThosePaying
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
+    from targetcharge.ledger import Ledger
     from targetcharge.tables.readers import Reader
 
 
@@ -112,36 +114,35 @@ def open_table(
         memory=memory,
         snapshots=snapshots.files if individual or not new_data else None,
     )
+    opened: Ledger | None = None
     session: Session | None = None
     try:
-        roll = UnitRoll(engine) if individual else None
-        named = f"units of {column_of(unit, engine.schema, 'unit').name}" if isinstance(unit, str) else "rows"
-        session = Session(
-            engine,
-            budget,
-            query_epsilon,
-            ledger=where,
-            meter=meter,
-            targets=targets,
-            alternatives=alternatives,
-            restored=restored,
-            unit=named,
-            snapshot=lambda: snapshots.number(engine),
-            roll=roll,
+        named = Unit("row")
+        if isinstance(unit, str):
+            named = Unit("column", column_of(unit, engine.schema, "unit").name)
+        declared = Declaration.of(
+            budget, query_epsilon, meter, targets, alternatives, 0.0, named, individual=individual
         )
+        opened = open_ledger(where, declared, None, restored)
+        roll: UnitRoll | None = None
+        if individual:
+            checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
+            roll = UnitRoll(engine, opened.meters[0].tariff, checkpoints)
+        session = Session.over(TableData(engine, snapshots, roll), opened, declared.alternatives)
         used = bool(session.transcript.last(1))
         curated(partial(snapshots.check, engine, new_data=new_data, individual=individual, used=used))
         snapshots.warn()
         reader: Reader = OfAll()
         if roll is not None:
-            roll.begin(session.meter.tariff, None if beside is None else Checkpoints(beside, snapshots.key))
             if not snapshots.ahead(engine):  # else what was appended must be appended first
-                curated(partial(session.with_roll, roll.settle))
+                curated(partial(session.up_to_date, roll.settle))
             reader = OfThosePaying(roll, engine.schema)
-        return Table(Access(engine, session, reader, snapshots, named, query_epsilon, roll))
+        return Table(Access(engine, session, reader, snapshots, str(named), query_epsilon, roll))
     except BaseException:
         if session is not None:
             session.close()
+        elif opened is not None:
+            opened.close()
         engine.close()
         raise
 

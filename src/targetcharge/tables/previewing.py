@@ -126,11 +126,11 @@ def preview(
     if isinstance(question, Watch):
         tests, _ = by_keys(question, epsilon, schema)
         keys, most, single = len(tests), len(tests), Above(question.what, question.threshold)
-        name = tests.tests[0].name
+        name = tests.algorithms[0].name
     elif isinstance(question, Top):
         tests, _ = by_keys(question, epsilon, schema)
         keys, most, single = len(tests), int(question.k), Value(question.what)
-        name = f"{tests.tests[0].name}, the {most} largest"
+        name = f"{tests.algorithms[0].name}, the {most} largest"
     if not isinstance(single, Single):
         raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
     number = number_asked(single, schema)

@@ -22,7 +22,7 @@ from numbers import Rational
 from typing import TYPE_CHECKING, Any, cast, final
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger.entries import canonical, from_plain, to_plain
+from targetcharge.ledger.plain import canonical, from_plain, to_plain
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Total
 from targetcharge.tables.questions import Above, Between, Distinct, Question, Side, Sum, Top, Units, Value, Watch

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from targetcharge.ledger import Answer
-    from targetcharge.mechanisms import Battery
+    from targetcharge.mechanisms import Batch
     from targetcharge.queries.columns import Schema
     from targetcharge.sessions import Release
     from targetcharge.sessions.reading import Reading
     from targetcharge.sessions.release import When
-    from targetcharge.sessions.selection import Stop
+    from targetcharge.sessions.select import Stop
     from targetcharge.sessions.transcript import Transcript
     from targetcharge.tables.access import Access
     from targetcharge.tables.computing import Single
@@ -246,7 +246,7 @@ class Table:
         self._engine.check_unchanged()
         return self._session.select(tests, k, stop, threshold)
 
-    def _watched(self, asked: Watch, epsilon: float | None) -> tuple[Battery, tuple[str, ...]]:
+    def _watched(self, asked: Watch, epsilon: float | None) -> tuple[Batch, tuple[str, ...]]:
         checked = replace(asked, threshold=checks.threshold("threshold", asked.threshold))
         return self._asking.tests(checked, epsilon)
 

@@ -13,8 +13,8 @@ from targetcharge.numerics.rounding import grains_up
 from targetcharge.sessions import session
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.heart import Heart
-from targetcharge.sessions.questions import Question
-from targetcharge.sessions.selection import score_of
+from targetcharge.sessions.priced import Priced
+from targetcharge.sessions.select import score_of
 
 MISTAKES = {}
 
@@ -168,7 +168,7 @@ def prior_published_as_it_looks(monkeypatch):
     def judge(question, outcome):
         return outcome, tuple(outcome in target for target in question.targets)
 
-    monkeypatch.setattr(Question, "judge", judge)
+    monkeypatch.setattr(Priced, "judge", judge)
 
 
 @mistake

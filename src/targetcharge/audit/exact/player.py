@@ -26,7 +26,7 @@ from targetcharge.mechanisms import Algorithm
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
 from targetcharge.mechanisms.wrappers import agreement, twice
 from targetcharge.sessions import Release
-from targetcharge.sessions.selection import sweep
+from targetcharge.sessions.select import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from targetcharge.audit.exact.pairs import Pair
     from targetcharge.mechanisms.algorithm import Support
     from targetcharge.sessions import Session
-    from targetcharge.sessions.selection import Stop
+    from targetcharge.sessions.select import Stop
 
 _MOST_JOINT: Final = 1024
 """Selections with more joint outcomes leave the loss as it was."""
@@ -279,8 +279,8 @@ class Player:
 def facts_of(answer: Answer) -> tuple[object, ...]:
     """Return what an answer shows; outcomes that look different are different."""
     return (
-        repr(answer.outcome), answer.hit, answer.price, answer.units, answer.seq, answer.candidate, answer.release,
-        answer.algorithm, answer.target,
+        repr(answer.outcome), answer.hit, answer.price, answer.grains, answer.seq, answer.candidate,
+        answer.release, answer.algorithm, answer.targets, answer.call,
     )  # fmt: skip
 
 

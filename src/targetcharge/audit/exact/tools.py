@@ -29,12 +29,12 @@ from targetcharge.errors import NotAllowed
 from targetcharge.mechanisms.algorithm import ANY_PRIOR
 from targetcharge.numerics.rounding import from_grains
 from targetcharge.outcomes import Side
-from targetcharge.sessions.selection import score_of
+from targetcharge.sessions.select import score_of
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.sessions import Session
-    from targetcharge.sessions.selection import Released
+    from targetcharge.sessions.select import Released
 
 Tool = Callable[[Player, np.random.Generator, float, int], object]
 

@@ -70,7 +70,7 @@ class Chronology:
         last = answers[-1]
         if last.snapshot and last.snapshot not in self.snapshots:
             self.snapshots[last.snapshot] = len(self.times)
-        charged = [answer.units for answer in answers if answer.hit]
+        charged = [answer.grains for answer in answers if answer.hit]
         if charged:
             units = tuple(map(sum, zip(*charged, strict=True)))
             self.charges.append(Charge(len(self.times), units, hits=len(charged)))
@@ -80,7 +80,7 @@ class Chronology:
 
     def lose(self, spent: Spent) -> None:
         """Add a reservation that was spent without an answer: it is as old as what was answered before it."""
-        self.charges.append(Charge(max(0, len(self.times) - 1), spent.units, answered=False))
+        self.charges.append(Charge(max(0, len(self.times) - 1), spent.grains, answered=False))
 
     @property
     def timed(self) -> bool:

@@ -8,19 +8,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.cli.report.chronology import Chronology
 from targetcharge.cli.report.tallies import Noise, Tally
-from targetcharge.cli.report.targets import target_of
 from targetcharge.cli.report.words import costs
 from targetcharge.errors import LedgerError
-from targetcharge.ledger import Answer, Sheet
-from targetcharge.ledger.entries import Restored, Run, Spent, answers_in, entry_of
+from targetcharge.ledger import Answer, BatchEntry
+from targetcharge.ledger.entries import Restored, Spent, answers_in, entry_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.ledger.sqlite.database import Database
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Entry
 
 MOST_HITS: Final = 300
@@ -80,7 +81,7 @@ class Findings:
     chronology: Chronology = field(default_factory=Chronology)
     unread: str = ""
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    _published: dict[tuple[str, float], float] = field(default_factory=dict)
+    _published: dict[tuple[tuple[PlainTarget, ...], float], float] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
@@ -95,7 +96,7 @@ class Findings:
     def add(self, entry: Entry) -> None:
         """Count an entry."""
         match entry:
-            case Answer() | Run() | Sheet():
+            case Answer() | BatchEntry():
                 answers = answers_in(entry)
                 for answer in answers:
                     self._add(answer)
@@ -111,7 +112,7 @@ class Findings:
     def _add(self, answer: Answer) -> None:
         self.answers += 1
         self.hits += answer.hit
-        name = answer.algorithm, costs(answer.target)
+        name = answer.algorithm, costs(answer)
         tally = self.tallies.get(name)
         if tally is None:
             tally = self.tallies[name] = Tally(*name)
@@ -131,9 +132,9 @@ class Findings:
 
     def _as_published(self, answer: Answer) -> float:
         """Return the ε under which the answer alone is private: twice that of a run for two runs, say."""
-        name = answer.target, answer.epsilon
+        name = answer.targets, answer.epsilon
         if name not in self._published:
-            target = target_of(answer.target)
+            target = priced_like(answer.targets[0]) if len(answer.targets) == 1 else None
             self._published[name] = target.published_epsilon(answer.epsilon) if target else answer.epsilon
         return self._published[name]
 

@@ -1,68 +1,29 @@
-"""Targets and meters, made again from the words and numbers in a ledger's header.
-
->>> from targetcharge.cli.report.targets import target_of
->>> target_of("Between of 21 integers"), target_of("NotPrior(False)"), target_of("something new")
-(Between(low=1, high=21, sensitivity=1), NotPrior(prior=None), None)
-"""
+"""Targets and meters, made again from a ledger's header."""
 
 from __future__ import annotations
 
 import operator
-import re
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.meter import Meter, Price, Totals
 from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff
 from targetcharge.accounting.renyi import best_order_for_budget
-from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget, Target
-from targetcharge.errors import TargetChargeError
+from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
     from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets import Target
     from targetcharge.cli.report.findings import Findings
     from targetcharge.ledger import Terms
-
-_NUMBER: Final = r"(-?[\d.]+(?:e[-+]?\d+)?)"
-_NAME: Final = re.compile(r"(\w+)")
-_WIDTH: Final = re.compile(r"Between of (\d+) integers(?: with sensitivity (\d+))?")
-_BAND: Final = re.compile(rf"Between\({_NUMBER}, {_NUMBER}(?:, sensitivity=(\d+))?\)")
-_CAUTION: Final = re.compile(rf"Boundary\({_NUMBER}\)")
-_Q: Final = re.compile(rf"QTarget\({_NUMBER}[,)]")
-_PLAIN: Final[dict[str, Target]] = {
-    "NotPrior": NotPrior(prior=None),
-    "Everything": Everything(),
-    "Boundary": Boundary(),
-    "Disagreement": Disagreement(),
-    "release": NotPrior(prior=None),
-    "revise": NotPrior(prior=None),
-    "select": NotPrior(prior=None),
-}
-
-
-def target_of(words: str) -> Target | None:
-    """Return a target with the price of the one that the words name; None if this version knows no such words."""
-    try:
-        if found := _WIDTH.fullmatch(words):
-            return Between(1, int(found[1]), int(found[2] or 1))
-        if found := _BAND.fullmatch(words):
-            return Between(float(found[1]), float(found[2]), int(found[3] or 1))
-        if found := _CAUTION.fullmatch(words):
-            return Boundary(float(found[1]))
-        if found := _Q.match(words):
-            return QTarget(float(found[1]), frozenset())
-    except TargetChargeError:
-        return None
-    name = _NAME.match(words)
-    return _PLAIN.get(name[1]) if name else None
 
 
 def targets_of(terms: Terms, which: int) -> tuple[Target, ...]:
     """Return the targets that a meter was opened for; none if one of them is not known."""
     named = (terms.alternatives[which],) if terms.alternatives else terms.targets
-    found = [target_of(words) for words in named]
+    found = [priced_like(known) for known in named]
     return tuple(target for target in found if target is not None) if None not in found else ()
 
 

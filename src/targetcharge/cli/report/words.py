@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import markup
-from targetcharge.ledger.entries import to_plain
-from targetcharge.outcomes import BOUNDARY, UNCHANGED
+from targetcharge.accounting.targets.plain import in_words
+from targetcharge.errors import shown
+from targetcharge.ledger.plain import to_plain
+from targetcharge.outcomes import BOUNDARY, UNCHANGED, Mark
 
 if TYPE_CHECKING:
     from targetcharge.ledger import Answer, Terms
@@ -26,20 +27,17 @@ _MOST: Final = 80
 _LARGEST: Final = 700.0
 """An ε of which the factor is still a number; nobody has a larger one."""
 
-_NOT_PRIOR: Final = re.compile(r"NotPrior\((.*)\)", re.DOTALL)
-_PLAIN: Final = {
-    "select": "it is among the largest",
+_CALLS: Final = {
     "release": "it is released",
     "revise": "it is released",
-    "Everything()": "always",
-    "Boundary()": "it is too close to call",
-    "Disagreement()": "two runs differ",
-    "NotPrior(None)": "a value is published",
-    "NotPrior(UNCHANGED)": "it has changed",
-    "NotPrior(True)": "it is not “yes”",
-    "NotPrior(False)": "it is not “no”",
+    **dict.fromkeys(("select", "select ended", "select broke"), "it is among the largest"),
 }
-"""When a question costs, for targets as the transcript calls them."""
+_PRIORS: Final[dict[object, str]] = {
+    None: "a value is published",
+    UNCHANGED: "it has changed",
+    True: "it is not “yes”",
+    False: "it is not “no”",
+}
 
 
 def small(value: float) -> str:
@@ -131,22 +129,35 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def costs(target: str) -> str:
-    """Return when a question costs.
+def costs(answer: Answer) -> str:
+    """Return when the question of an answer costs.
 
-    >>> costs("NotPrior(None)"), costs("NotPrior('no')"), costs("Between(90, 110)")
-    ('a value is published', "it is not 'no'", 'it lies in the band')
+    >>> from targetcharge.ledger import Answer
+    >>> costs(Answer(5, True, 1.0, 1, targets=(("NotPrior", None),)))
+    'a value is published'
+    >>> costs(Answer("yes", True, 1.0, 1, targets=(("NotPrior", "no"),)))
+    "it is not 'no'"
     """
-    if target in _PLAIN:
-        return _PLAIN[target]
-    if target.startswith("Between("):
-        return "it lies in the band"
-    if target.startswith("Boundary("):
-        return _PLAIN["Boundary()"]
-    if target.startswith("QTarget("):
-        return "it is in the target"
-    prior = _NOT_PRIOR.fullmatch(target)
-    return f"it is not {prior[1]}" if prior and " or " not in target else target
+    if answer.call != "ask":
+        return _CALLS[answer.call]
+    match answer.targets:
+        case [("Everything",)]:
+            return "always"
+        case [("Boundary", *_)]:
+            return "it is too close to call"
+        case [("Disagreement",)]:
+            return "two runs differ"
+        case [("Between", *_)]:
+            return "it lies in the band"
+        case [("QTarget", *_)]:
+            return "it is in the target"
+        case [("NotPrior", prior)]:
+            named = prior is None or isinstance(prior, bool | Mark)
+            return _PRIORS[prior] if named and prior in _PRIORS else f"it is not {shown(prior)}"
+        case [("NotPrior",)]:
+            return "it is not what is expected of it"
+        case _:
+            return in_words(*answer.targets)
 
 
 def said(answer: Answer) -> str:

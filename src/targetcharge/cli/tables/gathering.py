@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from targetcharge.cli.mistakes import spelled
 from targetcharge.errors import ComputationFailed, TargetChargeError
-from targetcharge.sessions.battery import MOST_TOGETHER
+from targetcharge.sessions.batch import MOST_TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

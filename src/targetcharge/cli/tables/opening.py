@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from targetcharge.cli.tables.options import TableOptions
     from targetcharge.tables.opening import Row
 
-_UNITS: Final = "units of "
-_ROWS: Final = "rows"
 _OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact", "charging": "shared"}
 """What a new ledger is made for if nobody says otherwise."""
 
@@ -174,9 +172,9 @@ def _given(options: TableOptions) -> dict[str, Any]:
 def _of_ledger(ledger: str) -> dict[str, Any]:
     """Return what a ledger was made for; without a unit if that is not one of a table."""
     terms = inspect(Path(ledger)).terms
-    named = {"unit": terms.unit.removeprefix(_UNITS)} if terms.unit.startswith(_UNITS) else {}
+    units: dict[str, dict[str, Any]] = {"column": {"unit": terms.unit.name}, "row": {"unit": tc.ROW}, "words": {}}
     return {
-        **({"unit": tc.ROW} if terms.unit == _ROWS else named),
+        **units[terms.unit.kind],
         "epsilon": terms.epsilon,
         "delta": terms.delta,
         "query_epsilon": terms.query_epsilon,

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.chain import Row, chained
-from targetcharge.ledger.entries import Entry, Pending, canonical, entry_of, last_of, link
+from targetcharge.ledger.entries import Entry, Pending, entry_of, last_of, link
+from targetcharge.ledger.plain import canonical
 from targetcharge.ledger.state import LedgerState, Reservation, sums_of, sums_text
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.ledger.sqlite.creation import connect
-from targetcharge.ledger.sqlite.files import LedgerFile, translated, unusable
+from targetcharge.ledger.sqlite.files import LedgerFile, unusable
 from targetcharge.ledger.sqlite.locks import OwnLocks, exclusive_lock, remove_left_over
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
 from targetcharge.ledger.sqlite.verify import check_totals
@@ -69,7 +69,7 @@ class SqliteLedger(Ledger):
         self._witnesses = Witnesses(self._file)
         self._transactions = Transactions(self._database, self._file, self._witnesses, self._nothing)
         try:
-            with translated(self._file.path):
+            with self._file.translated():
                 self._open(terms, restored)
         except BaseException:
             self.close()
@@ -126,7 +126,7 @@ class SqliteLedger(Ledger):
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
-        with self._lock, translated(self._file.path):
+        with self._lock, self._file.translated():
             if not self._closed:
                 self._transactions.resolve()
                 self._refresh()
@@ -177,7 +177,11 @@ class SqliteLedger(Ledger):
         if not locks.start_call():
             session.held = self._nothing
             locks.accept_loss()  # after forgetting: an interrupt in between must not bring back what was taken
-        if all(map(ge, session.held.grains, most.units)) and not most.delta and session.block.left >= most.answers:
+        if (
+            all(map(ge, session.held.grains, most.grains))
+            and not most.delta
+            and session.block.left >= most.answers
+        ):
             return True
         others = False
 
@@ -189,7 +193,7 @@ class SqliteLedger(Ledger):
             others = any(held)
             check(self._meters, most, held)
             draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
-            draft.hold(self._transactions.name, Reservation(most.units, most.count), seqs=most.answers)
+            draft.hold(self._transactions.name, Reservation(most.grains, most.count), seqs=most.answers)
 
         try:
             self._transactions.commit(top_up)
@@ -207,7 +211,7 @@ class SqliteLedger(Ledger):
         return self._transactions.session.block.next(count)
 
     def settle(self, settlement: Settlement) -> None:
-        """Make hits, sheets and pending outcomes durable; keep misses for later."""
+        """Make hits and pending outcomes durable; keep misses for later."""
         with self._lock:
             try:
                 if settlement.waits:
@@ -246,7 +250,7 @@ class SqliteLedger(Ledger):
             one = replace(most, count=1, delta=0.0, answers=0)
             with suppress(BudgetSpent):
                 check(self._meters, one, self._transactions.held_by_others())
-                return Reservation(one.units, 1)
+                return Reservation(one.grains, 1)
         return self._nothing
 
     def forfeit(self, algorithm: str) -> None:
@@ -259,7 +263,7 @@ class SqliteLedger(Ledger):
                 most = self._transactions.session.reserved
                 if most is None:
                     return
-                spent = Spent("failed", most.units, most.count, algorithm)
+                spent = Spent("failed", most.grains, most.count, algorithm)
                 self._transactions.commit(lambda draft: self._spend(draft, spent), ends_call=True)
             self._end_call()
 
@@ -286,7 +290,7 @@ class SqliteLedger(Ledger):
         file: FileIO | None = None
         try:
             file = exclusive_lock(self._file.path)
-            with self._lock, translated(self._file.path):
+            with self._lock, self._file.translated():
                 self._transactions.exclusive = file
                 if self._transactions.locks is not None and not self._transactions.broken:
                     self.forfeit("interrupted")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import TargetChargeError
-from targetcharge.ledger.entries import Spent, answers_in
-from targetcharge.ledger.sheet import Sheet
+from targetcharge.ledger import Answer, BatchEntry
+from targetcharge.ledger.entries import Spent, snapshot_of
 from targetcharge.tables.individual.charges import charge_of
 from targetcharge.tables.records import Record
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from targetcharge.accounting.meter import Allowance
-    from targetcharge.ledger import Answer
     from targetcharge.ledger.entries import Entry
     from targetcharge.queries.columns import Schema
     from targetcharge.tables.individual.charges import Charge
@@ -74,7 +73,7 @@ Due = Everybody | Contributors | Selected
 
 def newest(entries: Iterable[Entry]) -> int:
     """Return the newest snapshot that some entries name; 0 if they name none."""
-    return max((told[-1].snapshot for entry in entries if (told := answers_in(entry))), default=0)
+    return max(map(snapshot_of, entries), default=0)
 
 
 @final
@@ -91,19 +90,22 @@ class Dues:
         """Yield what is due, in order."""
         selected: list[Answer] = []
         for entry in entries:
-            told = answers_in(entry)
-            if told and told[-1].candidate is not None:
-                if told[-1].question:
+            if isinstance(entry, Answer) and entry.candidate is not None:
+                if entry.question:
                     yield from self._selection(selected)
                     selected = []
-                selected.append(told[-1])
+                selected.append(entry)
                 continue
             yield from self._selection(selected)
             selected = []
-            if isinstance(entry, Spent | Sheet):
-                yield Everybody(self._allowance.scaled(sum(entry.units)))
-            elif told:
-                yield from self._answer(told[-1])
+            match entry:
+                case Spent():
+                    yield Everybody(self._allowance.scaled(sum(entry.grains)))
+                case Answer():
+                    yield from self._answer(entry)
+                case BatchEntry():
+                    for answer in entry.hits:
+                        yield from self._answer(answer)
         yield from self._selection(selected)
 
     def _answer(self, answer: Answer) -> Iterator[Due]:
@@ -128,7 +130,7 @@ class Dues:
 
     def _unknown(self, answer: Answer) -> Everybody:
         """Return what is due for an answer whose question is not known: everybody may have contributed."""
-        return Everybody(self._allowance.scaled(sum(answer.units)) if answer.hit else self._allowance.capacity)
+        return Everybody(self._allowance.scaled(sum(answer.grains)) if answer.hit else self._allowance.capacity)
 
     def _charge(self, answer: Answer) -> Charge | None:
         known = answer.question, answer.epsilon

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.meter import Allowance
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger.entries import Spent, answers_in
-from targetcharge.ledger.sheet import Sheet
+from targetcharge.ledger import Answer, BatchEntry
+from targetcharge.ledger.entries import Spent
 from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.tables.individual.counters import Counters
 from targetcharge.tables.individual.draws import Draw
@@ -59,25 +59,22 @@ class _Noted:
 class UnitRoll:
     """A meter for every unit of a table. As secret as the data."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Count for the units of an engine, once the session says how it prices."""
+    def __init__(self, engine: Engine, tariff: Tariff, checkpoints: Checkpoints | None = None) -> None:
+        """Count for the units of an engine.
+
+        Args:
+            engine: the table.
+            tariff: how the session prices, with the capacity of each unit.
+            checkpoints: where counters are saved, if they are to be.
+        """
         self._engine = engine
-        self._checkpoints: Checkpoints | None = None
+        self.allowance = Allowance.of(tariff)
+        self._dues = Dues(engine.schema, self.allowance)
+        self._checkpoints = checkpoints
         self._counters: Counters | None = None
         self._noted = _Noted()
         self._unsaved = 0
         self._last: Draw | None = None
-
-    def begin(self, tariff: Tariff, checkpoints: Checkpoints | None = None) -> None:
-        """Take on the session's terms.
-
-        Args:
-            tariff: how it prices, with the capacity of each unit.
-            checkpoints: where counters are saved, if they are to be.
-        """
-        self.allowance = Allowance.of(tariff)
-        self._dues = Dues(self._engine.schema, self.allowance)
-        self._checkpoints = checkpoints
 
     def read(self, ledger: Ledger) -> None:
         """Take note of what is new in the ledger.
@@ -240,9 +237,14 @@ class UnitRoll:
 
 
 def _charges(entry: Entry) -> bool:
-    """Return whether an entry may charge somebody: a broken call, a hit, a release that was drawn, a sheet."""
-    told = answers_in(entry)
-    return isinstance(entry, Spent | Sheet) or (bool(told) and (told[-1].hit or told[-1].release == told[-1].seq))
+    """Return whether an entry may charge somebody: a broken call, a hit, or a release that was drawn."""
+    match entry:
+        case Answer():
+            return entry.hit or entry.release == entry.seq
+        case BatchEntry():
+            return bool(entry.hit_places)
+        case _:
+            return isinstance(entry, Spent)
 
 
 def _is_in(due: Contributors | Selected, draw: Draw) -> bool:

@@ -22,7 +22,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.ledger.entries import canonical, from_plain, to_plain
+from targetcharge.ledger.plain import canonical, from_plain, to_plain
 from targetcharge.tables.records import Record
 
 if TYPE_CHECKING:

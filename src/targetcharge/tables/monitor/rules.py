@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger.entries import canonical
+from targetcharge.ledger.plain import canonical
 from targetcharge.queries.columns import Kind as ColumnKind
 from targetcharge.queries.columns import column_of
 from targetcharge.queries.keys import declare

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from targetcharge import __version__
 from targetcharge.cli.report.elements import Html, aside, element, facts, foreign, joined, section
 from targetcharge.cli.report.words import budget, counted, moment, small
+from targetcharge.cli.standing import declared_targets
 
 if TYPE_CHECKING:
     from targetcharge.cli.report.findings import Findings
@@ -64,11 +65,11 @@ def _identity(findings: Findings) -> list[tuple[str, object]]:
     pairs: list[tuple[str, object]] = [
         ("file", foreign(findings.name)),
         ("identity", _code(findings.identity)),
-        ("unit", foreign(terms.unit) if terms.unit else "not said"),
+        ("unit", foreign(str(terms.unit)) if str(terms.unit) else "not said"),
         ("budget", budget(terms)),
         ("meter", f"{name}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}"),
         ("charging", terms.charging),
-        ("declared targets", foreign(", ".join(terms.alternatives or terms.targets))),
+        ("declared targets", foreign(declared_targets(terms))),
         ("computations’ own δ", f"{small(reserved)} set aside" if reserved else "none"),
         ("last entry", f"{state.number:,}"),
         ("its hash", _code(state.head.hex())),

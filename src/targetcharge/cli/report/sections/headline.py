@@ -27,7 +27,7 @@ def headline(findings: Findings) -> Html:
 def _title(findings: Findings) -> Html:
     terms = findings.found.terms
     promise = joined([element("span", budget(terms), class_="whole"), "-differentially private"])
-    whose = joined([" for ", foreign(terms.unit)]) if terms.unit else ""
+    whose = joined([" for ", foreign(str(terms.unit))]) if str(terms.unit) else ""
     if not findings.verdict.problem:
         return joined(["Everything published through this ledger is ", promise, whose])
     what = "it may have lost charges" if findings.verdict.copied else "it was damaged or changed"
@@ -56,18 +56,18 @@ def _meaning(findings: Findings) -> Html:
 
 
 def _one(terms: Terms) -> str:
-    return "any one row" if terms.unit == "rows" else "all rows of any one unit"
+    return "any one row" if terms.unit.kind == "row" else "all rows of any one unit"
 
 
 def _unit(terms: Terms) -> object:
     """Return what a unit is."""
-    column = terms.unit.removeprefix("units of ")
-    if terms.unit == "rows":
+    unit = terms.unit
+    if unit.kind == "row":
         return "Every row is a unit of its own."
-    if column != terms.unit:
-        return joined(["A unit is all rows with the same ", element("strong", foreign(column)), "."])
-    if terms.unit:
-        return joined(["The units, whose privacy is protected, are ", element("strong", foreign(terms.unit)), "."])
+    if unit.kind == "column":
+        return joined(["A unit is all rows with the same ", element("strong", foreign(unit.name)), "."])
+    if unit.name:
+        return joined(["The units, whose privacy is protected, are ", element("strong", foreign(unit.name)), "."])
     return "What one unit is, the ledger does not say: its session was opened by a program that knows."
 
 

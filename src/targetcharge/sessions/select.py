@@ -14,11 +14,21 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter, shown
+from targetcharge.errors import InvalidParameter, NotAllowed, shown
+from targetcharge.mechanisms import Batch
+from targetcharge.mechanisms.batch import NoisyCounts
+from targetcharge.sessions.priced import most_of_all
+
+if TYPE_CHECKING:
+    from targetcharge.ledger import Answer, Most
+    from targetcharge.mechanisms import Algorithm
+    from targetcharge.randomness import Entropy
+    from targetcharge.sessions.priced import Priced, PriceList
 
 
 class Released(Protocol):
@@ -67,6 +77,56 @@ def score_of(outcome: object) -> Number:
         msg = "a candidate's outcome is a number, or a tuple that begins with one"
         raise ValueError(msg)
     return score
+
+
+@final
+@dataclass(frozen=True)
+class Candidates:
+    """All candidates of one selection: algorithms, or the keys of a batch with one computation.
+
+    Attributes:
+        priced: one for each, or one for all.
+        batch: whose keys they are, if they are.
+    """
+
+    priced: Sequence[Priced]
+    batch: Batch | None = None
+
+    @classmethod
+    def of(cls, candidates: Sequence[Algorithm] | Batch, prices: PriceList) -> Candidates:
+        """Return the candidates that a caller gave, priced."""
+        if not isinstance(candidates, Batch):
+            return cls([prices.candidate(algorithm) for algorithm in candidates])
+        if not isinstance(candidates.drawing, NoisyCounts):
+            msg = "a selection is made among algorithms or noisy counts, and this batch has neither"
+            raise NotAllowed(msg)
+        return cls([prices.candidate(algorithm) for algorithm in candidates.algorithms], candidates)
+
+    def most(self, count: int) -> Most:
+        """Return the most that the release of `count` candidates could charge, at the dearest one's price."""
+        return most_of_all(self.priced, count)
+
+    def draw(self, data: object, entropy: Entropy) -> list[object]:
+        """Return the outcome of every candidate, each run once."""
+        if self.batch is None:
+            return [priced.draw(data, entropy) for priced in self.priced]
+        drawing = self.batch.drawing
+        assert isinstance(drawing, NoisyCounts)  # noqa: S101 - checked when it was made
+        return [drawing.gauge.value(steps) for steps in drawing.draw(data, entropy)]
+
+    def answer(self, index: int, outcome: object, seq: int, received: float, snapshot: int) -> Answer:
+        """Return the answer that releases a candidate."""
+        priced = self.priced[index if len(self.priced) > 1 else 0]
+        key = None if self.batch is None else self.batch.keys[index]
+        return priced.answer(outcome, (True,), seq, received, snapshot, key=key, candidate=index)
+
+    def end(self, seq: int, received: float, snapshot: int, *, broke: bool) -> Answer:
+        """Return the answer that says that no more candidates reach the floor, or that the rule broke."""
+        first = self.priced[0]
+        alone = self.batch is not None and len(self.priced) == 1
+        name = first.algorithm.name if alone else f"{len(self.priced)} candidates"
+        ended = first.answer(None, (False,), seq, received, snapshot)
+        return replace(ended, algorithm=name, call="select broke" if broke else "select ended", interval=None)
 
 
 def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, threshold: float | None) -> int:
@@ -147,5 +207,5 @@ def _floor(stop: Stop, released: Sequence[Released]) -> tuple[Number | None, str
         return None, f"it raised {type(error).__name__}: {error}"
     if floor is None:
         return None, ""
-    found = plain_number(floor)
-    return found, "" if found is not None else f"it returned {shown(floor)}"
+    lowest = plain_number(floor)
+    return lowest, "" if lowest is not None else f"it returned {shown(floor)}"

@@ -1,4 +1,4 @@
-"""Questions: an algorithm and its target, priced; all that is decided before the data is touched."""
+"""Priced questions: an algorithm, its target and their price; all that is decided before the data is touched."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.targets.plain import in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer, Most
-from targetcharge.mechanisms import Algorithm, Series
+from targetcharge.mechanisms import Algorithm, Batch
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
-from targetcharge.sessions.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from targetcharge.accounting.meter import Meter
+    from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Pending
+    from targetcharge.ledger.answer import Call
     from targetcharge.randomness import Entropy
 
 _REMEMBERED: Final = 1024
@@ -29,33 +31,28 @@ _RELEASE: Final = NotPrior(prior=None)
 """What a release, a revision and a released candidate are priced as."""
 
 
-def no_snapshot() -> int:
-    """Return 0: plain data has no snapshots."""
-    return 0
-
-
 @final
 @dataclass(frozen=True)
-class Question:
+class Priced:
     """What will be run, which outcomes cost, and how much.
 
     Attributes:
         algorithm: what to run.
         targets: one for each meter.
         most: the most it could charge.
-        text: the targets, in words.
-        nothing: what a miss charges.
+        plain_targets: the targets, as answers keep them.
+        free: what a miss charges.
+        call: what was called.
         says_yes: whether only "hit or not" is published.
-        snapshot: tells which snapshot of the data it is asked on; called when it is drawn.
     """
 
     algorithm: Algorithm
     targets: tuple[Target, ...]
     most: Most
-    text: str
-    nothing: tuple[int, ...]
+    plain_targets: tuple[PlainTarget, ...]
+    free: tuple[int, ...]
+    call: Call = "ask"
     says_yes: bool = False
-    snapshot: Callable[[], int] = no_snapshot
 
     def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
         """Return what is published of an outcome, and which meters it hits.
@@ -81,152 +78,150 @@ class Question:
         hits: tuple[bool, ...],
         seq: int,
         received: float,
+        snapshot: int,
         *,
+        key: object = None,
         candidate: int | None = None,
         release: int | None = None,
     ) -> Answer:
         """Return the answer, with what it charges."""
-        price, units = 0.0, self.nothing
+        price, grains = 0.0, self.free
         hit = True in hits
         if hit:
             paid = [
                 (each.value, each.units) if on else (0.0, 0)
                 for each, on in zip(self.most.prices, hits, strict=True)
             ]
-            price, units = max(value for value, _ in paid), tuple(unit for _, unit in paid)
-        by, text, accuracy = self.algorithm, self.text, self.algorithm.accuracy
+            price, grains = max(value for value, _ in paid), tuple(charged for _, charged in paid)
+        algorithm, accuracy = self.algorithm, self.algorithm.accuracy
         scale, interval = (0.0, None) if accuracy is None else (accuracy.scale, accuracy.interval(published))
         return Answer(
             published,
             hit,
             price,
             seq,
-            by.name,
-            text,
-            by.epsilon,
-            by.delta,
+            algorithm.name,
+            self.plain_targets,
+            algorithm.epsilon,
+            algorithm.delta,
             received,
-            units,
+            grains,
             candidate,
             release,
-            scale=scale,
-            interval=interval,
-            prior=by.prior,
-            question=by.question,
-            snapshot=self.snapshot(),
+            key,
+            scale,
+            interval,
+            algorithm.prior,
+            algorithm.question,
+            snapshot,
+            self.call,
         )
 
 
 @final
-class Questions:
-    """Makes the questions of one session. The last few are remembered: most are asked again and again."""
+class PriceList:
+    """Prices the questions of one session. The last few are remembered: most are asked again and again."""
 
-    def __init__(
-        self,
-        alternatives: tuple[Target, ...],
-        meters: tuple[Meter, ...],
-        snapshot: Callable[[], int] = no_snapshot,
-    ) -> None:
+    def __init__(self, alternatives: tuple[Target, ...], meters: tuple[Meter, ...]) -> None:
         """Ask on these meters."""
-        self._snapshot = snapshot
-        self._alternatives = tuple(canonical(target) for target in alternatives)
+        self._alternatives = alternatives
         self._meters = meters
-        self._memory: dict[tuple[str, int, int], tuple[Question, Target | None]] = {}
+        self._memory: dict[tuple[str, int, int], tuple[Priced, Target | None]] = {}
 
-    def ask(self, algorithm: Algorithm, target: Target | None) -> Question:
+    def ask(self, algorithm: Algorithm, target: Target | None) -> Priced:
         """Return the question of `Session.ask`."""
         return self._known("ask", algorithm, target) or self._remember("ask", self._ask(algorithm, target), target)
 
-    def _ask(self, algorithm: Algorithm, target: Target | None) -> Question:
+    def _ask(self, algorithm: Algorithm, target: Target | None) -> Priced:
         check_algorithm(algorithm)
         if self._alternatives:
             if target is not None:
                 msg = "this session has alternatives, which are its targets: ask(algorithm), without a target"
                 raise NotAllowed(msg)
-            return self._question(algorithm, *self._alternatives)
+            return self._priced(algorithm, *self._alternatives)
         chosen = algorithm.default_target if target is None else target
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
             raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
-        return self._question(algorithm, canonical(chosen))
+        return self._priced(algorithm, canonical(chosen))
 
-    def test(self, algorithm: Algorithm) -> Question:
+    def test(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
         return self._known("test", algorithm) or self._remember("test", self._test(algorithm))
 
-    def _test(self, algorithm: Algorithm) -> Question:
+    def _test(self, algorithm: Algorithm) -> Priced:
         own = check_algorithm(algorithm).default_target
         if own is not None and not isinstance(own, NotPrior):
-            msg = f"{algorithm.name} does not answer yes or no: ask it with {words(own)}"
+            msg = f"{algorithm.name} does not answer yes or no: ask it with {in_words(plain(own))}"
             raise NotAllowed(msg)
         free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
         return replace(self._alone(algorithm, free), says_yes=True)
 
-    def prior(self, algorithm: Algorithm, prior: object) -> Question:
+    def prior(self, algorithm: Algorithm, prior: object) -> Priced:
         """Return the question of `Session.ask_prior`."""
         return self._alone(algorithm, canonical(NotPrior(prior)))
 
-    def release(self, algorithm: Algorithm) -> Question:
+    def release(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.release`: nothing is free but silence."""
         return self._alone(algorithm, _RELEASE, "release")
 
-    def candidate(self, algorithm: Algorithm) -> Question:
+    def candidate(self, algorithm: Algorithm) -> Priced:
         """Return the question of one candidate of `Session.select`."""
         return self._known("select", algorithm) or self._remember(
             "select", self._alone(algorithm, _RELEASE, "select")
         )
 
-    def battery(self, test: Algorithm) -> Question:
-        """Return the question of one test of `Session.ask_each`."""
-        return self._known("battery", test) or self._remember("battery", self._alone(test, _RELEASE))
+    def batch(self, batch: Batch) -> list[Priced]:
+        """Return the questions of a batch: one for each, or one for all."""
+        if not isinstance(batch, Batch):
+            raise InvalidParameter("batch", batch, "made by tc.mechanisms.batch_by_key, or by tc.learning")
+        return [self._question(algorithm, batch.target) for algorithm in batch.algorithms]
 
-    def series(self, series: Series) -> Question:
-        """Return the question of every request of `Session.ask_series`."""
-        if not isinstance(series, Series):
-            raise InvalidParameter("series", series, "made by tc.learning")
-        algorithm = series.algorithm
-        target = algorithm.default_target
-        if target is None:
-            raise InvalidParameter("series", series, "one whose algorithm names its target")
-        return self._alone(algorithm, target, series.text)
+    def _question(self, algorithm: Algorithm, told: PlainTarget | None) -> Priced:
+        if algorithm.default_target is None:
+            raise InvalidParameter("batch", algorithm, "algorithms that name their targets")
+        priced = self._known("batch", algorithm) or self._remember(
+            "batch", self._alone(algorithm, algorithm.default_target)
+        )
+        return priced if told is None else replace(priced, plain_targets=(told,))
 
-    def revision(self, kept: Pending) -> Question:
+    def revision(self, kept: Pending) -> Priced:
         """Return the question of a revision: priced as the release was; its δ is spent already."""
         return self._alone(Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again), _RELEASE, "revise")
 
-    def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Question | None:
+    def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Priced | None:
         # By identity: quick, and safe because what is remembered keeps its parts alive.
         found = self._memory.get((kind, id(algorithm), id(target)))
         return found and found[0]
 
-    def _remember(self, kind: str, asked: Question, target: Target | None = None) -> Question:
+    def _remember(self, kind: str, asked: Priced, target: Target | None = None) -> Priced:
         if target is None or _lasting(target, asked):
             if len(self._memory) >= _REMEMBERED:
                 self._memory.clear()
             self._memory[kind, id(asked.algorithm), id(target)] = asked, target
         return asked
 
-    def _alone(self, algorithm: Algorithm, target: Target, text: str = "") -> Question:
+    def _alone(self, algorithm: Algorithm, target: Target, call: Call = "ask") -> Priced:
         if self._alternatives:
             msg = (
                 "this session has alternatives: it answers ask(algorithm) only; open another session for the rest"
             )
             raise NotAllowed(msg)
-        return self._question(algorithm, target, text=text)
+        return self._priced(algorithm, target, call=call)
 
-    def _question(self, algorithm: Algorithm, *targets: Target, text: str = "") -> Question:
+    def _priced(self, algorithm: Algorithm, *targets: Target, call: Call = "ask") -> Priced:
         for target in targets:
             if not check_algorithm(algorithm).supports(target):
-                msg = f"{algorithm.name} does not support {words(target)}: ask with {_supported(algorithm)}"
+                asked = in_words(plain(target))
+                msg = f"{algorithm.name} does not support {asked}: ask with {_supported(algorithm)}"
                 raise NotAllowed(msg)
         pairs = zip(targets, self._meters, strict=True)
         prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
-        told = text or " or ".join(words(target) for target in targets)
         most = Most(prices, 1, algorithm.delta)
-        return Question(algorithm, targets, most, told, (0,) * len(prices), snapshot=self._snapshot)
+        return Priced(algorithm, targets, most, tuple(map(plain, targets)), (0,) * len(prices), call)
 
 
-def most_of_all(asked: Sequence[Question], count: int) -> Most:
+def most_of_all(asked: Sequence[Priced], count: int) -> Most:
     """Return the most that `count` hits among several questions could charge, and the δ of all of them."""
     dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].units)
     return Most(dearest, count, min(_MOST_DELTA, up(math.fsum(question.algorithm.delta for question in asked))))
@@ -251,7 +246,7 @@ def canonical(target: Target) -> Target:
     return target if prior is target.prior else NotPrior(prior)
 
 
-def _lasting(target: Target, asked: Question) -> bool:
+def _lasting(target: Target, asked: Priced) -> bool:
     """Return whether a question can be known by its target: not if what it is made of was copied or may change."""
     try:
         hash(target)
@@ -261,7 +256,9 @@ def _lasting(target: Target, asked: Question) -> bool:
 
 
 def _supported(algorithm: Algorithm) -> str:
-    named = (f"{each.__name__}(…)" if isinstance(each, type) else words(each) for each in algorithm.targets)
+    named = (
+        f"{each.__name__}(…)" if isinstance(each, type) else in_words(plain(each)) for each in algorithm.targets
+    )
     return " or ".join(named)
 
 

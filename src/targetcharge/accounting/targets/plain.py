@@ -1,0 +1,140 @@
+"""Targets as plain data, as ledgers and answers keep them: a name, and what of the target decides.
+
+>>> from targetcharge.accounting.targets import NotPrior
+>>> plain(NotPrior("no")), in_words(plain(NotPrior("no")))
+(('NotPrior', 'no'), "NotPrior('no')")
+>>> kind(Between(90, 110)), priced_like(kind(Between(90, 110))).width
+(('Between', 1, 21, 1), 21)
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final
+
+from targetcharge.accounting.targets.between import Between
+from targetcharge.accounting.targets.boundary import Boundary
+from targetcharge.accounting.targets.disagreement import Disagreement
+from targetcharge.accounting.targets.everything import Everything
+from targetcharge.accounting.targets.not_prior import NotPrior
+from targetcharge.accounting.targets.q_target import QTarget
+from targetcharge.errors import InvalidParameter, shown
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.targets.target import Target
+
+PlainTarget = tuple[Any, ...]
+"""The name of a type of targets, and parameters: text, numbers, marks, or tuples of them."""
+
+_LONGEST: Final = 200
+"""Characters of a prior or of members that are kept: a transcript holds one for every answer."""
+
+ANY_PRIOR: Final[PlainTarget] = ("NotPrior",)
+"""Of answers that have a prior each."""
+
+
+def plain(target: Target) -> PlainTarget:
+    """Return a target as plain data, the same in every process and of bounded length."""
+    match target:
+        case NotPrior(prior):
+            return "NotPrior", prior if (text := _text(prior)) and len(text) <= _LONGEST else shown(prior)
+        case Between(low, high, sensitivity):
+            return "Between", _number(low), _number(high), sensitivity
+        case QTarget(q, members):
+            return "QTarget", q, _first_of(sorted(map(shown, members)))
+        case _:
+            return kind(target)
+
+
+def kind(target: Target) -> PlainTarget:
+    """Return what of a target decides its price: not which prior, which members or which band of its width."""
+    match target:
+        case Between():
+            return "Between", 1, target.width, target.sensitivity
+        case QTarget(q):
+            return "QTarget", q
+        case Boundary(caution):
+            return "Boundary", caution
+        case _:
+            return (type(target).__name__,)
+
+
+def priced_like(known: PlainTarget) -> Target | None:
+    """Return a target with the price of one that is kept as plain data; None if this version knows none."""
+    try:
+        match known:
+            case ("NotPrior", *_):
+                return NotPrior(prior=None)
+            case ("Between", low, high, sensitivity):
+                return Between(low, high, sensitivity)
+            case ("QTarget", q, *_):
+                return QTarget(q, frozenset())
+            case ("Boundary", caution):
+                return Boundary(caution)
+            case ("Everything",):
+                return Everything()
+            case ("Disagreement",):
+                return Disagreement()
+            case _:
+                return None
+    except InvalidParameter:
+        return None
+
+
+def _text(prior: object) -> str:
+    try:
+        return repr(prior)
+    except ValueError:  # an integer of 5,000 digits
+        return ""
+
+
+def _first_of(texts: list[str]) -> tuple[str, ...]:
+    """Return as many texts as are kept."""
+    lengths = accumulate(map(len, texts))
+    return tuple(text for text, length in zip(texts, lengths, strict=True) if length - len(text) <= _LONGEST)
+
+
+def _number(end: float) -> int | float:
+    return int(end) if isinstance(end, Integral) else float(end)  # type: ignore[redundant-expr]  # numpy has them
+
+
+def in_words(*known: PlainTarget) -> str:
+    """Return targets in words, for people."""
+    return " or ".join(map(_words, known))
+
+
+def _words(known: PlainTarget) -> str:
+    match known:
+        case ("NotPrior",):
+            return "NotPrior(…)"
+        case ("NotPrior", prior):
+            return f"NotPrior({shown(prior)})"
+        case ("Between", low, high, 1):
+            return f"Between({low!r}, {high!r})"
+        case ("Between", low, high, sensitivity):
+            return f"Between({low!r}, {high!r}, sensitivity={sensitivity})"
+        case ("QTarget", q, members):
+            return f"QTarget({q!r}, {{{', '.join(members)}}})"
+        case ("Boundary", 1):
+            return "Boundary()"
+        case (str(name), *parameters):
+            return f"{name}({', '.join(map(shown, parameters))})"
+        case _:
+            return shown(known)
+
+
+def kind_in_words(known: PlainTarget) -> str:
+    """Return a kind of targets in words."""
+    match known:
+        case ("Between", _, width, sensitivity):
+            return f"Between of {width} integers" + (
+                f" with sensitivity {sensitivity}" if sensitivity != 1 else ""
+            )
+        case ("QTarget", q):
+            return f"QTarget({q!r})"
+        case ("Boundary", caution) if caution != 1:
+            return f"Boundary({caution!r})"
+        case (name, *_):
+            return str(name)
+    return ""

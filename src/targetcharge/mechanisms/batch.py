@@ -1,0 +1,244 @@
+"""Batches: many private questions of one ε that are answered in order by one computation, such as one scan.
+
+>>> from targetcharge.randomness import SystemEntropy
+>>> batch = batch_by_key(lambda data: [0, len(data)], keys=["none", "all"], threshold=100, epsilon=1.0)
+>>> drawn = batch.drawing.start(range(1000), SystemEntropy())(0, 2)
+>>> drawn.hits.tolist(), abs(drawn.outcomes[1] - 1000) < 50
+([False, True], True)
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+
+import numpy as np
+
+from targetcharge import checks
+from targetcharge.accounting.targets import NotPrior
+from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above
+from targetcharge.mechanisms.algorithm import algorithm_name, checked_name, together
+from targetcharge.mechanisms.choice import row_of
+from targetcharge.mechanisms.noise import rate_for
+from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
+from targetcharge.randomness import discrete_laplace_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from targetcharge.accounting.targets.plain import PlainTarget
+    from targetcharge.mechanisms.accuracy import Gauge
+    from targetcharge.mechanisms.algorithm import Algorithm
+    from targetcharge.randomness import Entropy, Rate
+
+MOST_HITS: Final = 32
+"""Hits of public requests that leave together at most."""
+
+_BLOCK: Final = 256
+"""Draws of noise at a time, where not all tests are drawn at once."""
+
+
+class Drawn(NamedTuple):
+    """Outcomes of consecutive questions. As secret as the data.
+
+    Attributes:
+        outcomes: those that there are, each once.
+        indices: which of them each question has.
+        hits: whether that is a hit.
+    """
+
+    outcomes: tuple[object, ...]
+    indices: NDArray[np.intp]
+    hits: NDArray[np.bool_]
+
+
+@final
+@dataclass(frozen=True)
+class Batch:
+    """Questions that are asked one after another.
+
+    Attributes:
+        algorithms: to price and name the questions by, one for each or one for all; never run on their own.
+        keys: what each is about, as it is published; None where its name says it.
+        drawing: how they are drawn.
+        target: what is told of the targets, if each question has another one.
+        most_hits: how many hits may leave together: what a crash would cost.
+        durable: whether misses too are made durable before they leave.
+    """
+
+    algorithms: tuple[Algorithm, ...]
+    keys: Sequence[object]
+    drawing: NoisyCounts | Requests
+    target: PlainTarget | None = None
+    most_hits: int = 1
+    durable: bool = False
+
+    def __len__(self) -> int:
+        """Return how many questions there are."""
+        return len(self.keys)
+
+
+@final
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Draws noisy counts of one computation: each is published from its least on, else nothing.
+
+    Attributes:
+        counts: a function of the data: one integer for each question.
+        least: the least noisy count that each publishes, in steps.
+        rate: of the noise.
+        gauge: how steps are shown.
+        counts_when_due: a function of the data whose value gives the counts of the questions from one index up to
+            another, each when it is due; None if no count depends on what was published before it.
+    """
+
+    counts: Callable[[Any], Iterable[int]]
+    least: tuple[int, ...]
+    rate: Rate
+    gauge: Gauge = COUNTED
+    counts_when_due: Callable[[Any], Callable[[int, int], Iterable[int]]] | None = None
+
+    def start(self, data: object, entropy: Entropy) -> _CountsDraw:
+        """Count what does not depend on what will be published."""
+        if self.counts_when_due is not None:
+            return _CountsDraw(self, self.counts_when_due(data), _noise(entropy, self.rate))
+        noisy = self.draw(data, entropy)
+        return _CountsDraw(self, lambda first, last: noisy[first:last])
+
+    def draw(self, data: object, entropy: Entropy) -> list[int]:
+        """Return all noisy counts, in steps."""
+        counts = row_of(self.counts(data), len(self.least))
+        noise = discrete_laplace_array(entropy, self.rate, len(counts)).tolist()
+        return [operator.index(count) + shift for count, shift in zip(counts, noise, strict=True)]
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class _CountsDraw:
+    """The counts of a batch as they are drawn: noisy, or to be made so. As secret as the data."""
+
+    source: NoisyCounts
+    counts: Callable[[int, int], Iterable[int]]
+    noise: Iterator[int] | None = None
+
+    def __call__(self, first: int, last: int) -> Drawn:
+        """Return the outcomes up to the first hit."""
+        steps, least = self._steps(first, last), self.source.least[first:last]
+        for place, (noisy, enough) in enumerate(zip(steps, least, strict=True)):
+            if noisy >= enough:
+                hits = np.arange(place + 1) == place
+                return Drawn((None, self.source.gauge.value(noisy)), hits.astype(np.intp), hits)
+        count = last - first
+        return Drawn((None,), np.zeros(count, np.intp), np.zeros(count, np.bool_))
+
+    def _steps(self, first: int, last: int) -> Iterable[int]:
+        counts, noise = self.counts(first, last), self.noise
+        if noise is None:
+            return counts
+        return (operator.index(count) + next(noise) for count in counts)
+
+
+@final
+@dataclass(frozen=True)
+class Requests:
+    """Draws one of a few outcomes for each public request, such as a label by the vote of private teachers.
+
+    Attributes:
+        outcomes: all that may be published, each once.
+        draw: the indices of the requests' outcomes from one up to another, and which of them are hits; asked for
+            in order, once each. Each is drawn with fresh randomness, by an ε-DP law that may depend on the
+            outcomes before it and nothing else that was drawn; whether it is a hit follows from the outcomes and
+            public facts.
+    """
+
+    outcomes: tuple[object, ...]
+    draw: Callable[[object, Entropy, int, int], tuple[NDArray[np.intp], NDArray[np.bool_]]]
+
+    def start(self, data: object, entropy: Entropy) -> Callable[[int, int], Drawn]:
+        """Draw nothing yet."""
+
+        def draw(first: int, last: int) -> Drawn:
+            indices, hits = self.draw(data, entropy, first, last)
+            within = ((indices >= 0) & (indices < len(self.outcomes))).all()
+            if indices.shape != (last - first,) or hits.shape != indices.shape or not within:
+                msg = "a batch draws one outcome for each request"
+                raise ValueError(msg)
+            return Drawn(self.outcomes, indices, hits)
+
+        return draw
+
+
+def batch_by_key(
+    counts: Callable[[Any], Iterable[int]],
+    keys: Sequence[object],
+    threshold: float,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    gauge: Gauge = COUNTED,
+    name: str | None = None,
+) -> Batch:
+    """Return tests of every key of a computation against one threshold.
+
+    Each is an ε-DP computation of its own: a unit may change every count, and only hits are charged.
+
+    Args:
+        counts: a function of the data whose value is one integer for each key, in steps.
+        keys: what the tests are about; each once, declared beforehand.
+        threshold: the least noisy value that is published, as it is shown.
+        epsilon: ε of one test; the noise has rate ε/sensitivity.
+        sensitivity: the most any one count changes when a unit is added or removed, in steps.
+        gauge: how steps are shown.
+        name: what the transcript calls them.
+    """
+    checks.function_of_data("counts", counts)
+    if not isinstance(keys, list | tuple | range):
+        raise InvalidParameter("keys", keys, "a list of at least one key, each once")
+    try:
+        declared = tuple(publishable(key) for key in keys)
+    except UnpublishableError:
+        raise InvalidParameter("keys", keys, f"a list whose members are each {PUBLISHABLE}") from None
+    if not declared or len(set(declared)) < len(declared):
+        raise InvalidParameter("keys", keys, "a list of at least one key, each once")
+    rate = rate_for(epsilon, sensitivity)
+    least = gauge.least(checks.threshold("threshold", threshold))
+    test = _test(algorithm_name(name, "batch_by_key", counts), least, rate, epsilon, gauge)
+    return Batch((test,), declared, NoisyCounts(counts, (least,) * len(declared), rate, gauge))
+
+
+def batch_by_name(
+    counts: Callable[[Any], Iterable[int]], names: Sequence[str], thresholds: Sequence[float], epsilon: float
+) -> Batch:
+    """Return tests of counts with names and thresholds of their own.
+
+    Args:
+        counts: a function of the data whose value is one integer for each test, which a unit changes by at most 1.
+        names: what the transcript calls them.
+        thresholds: the least noisy count that each publishes.
+        epsilon: ε of one test.
+    """
+    checks.function_of_data("counts", counts)
+    for parameter, given in (("names", names), ("thresholds", thresholds)):
+        if not isinstance(given, list | tuple) or not given or len(given) != len(names):
+            raise InvalidParameter(parameter, given, "a list with a name, or a threshold, for each test")
+    rate = rate_for(epsilon, 1)
+    least = tuple(COUNTED.least(checks.threshold("threshold", threshold)) for threshold in thresholds)
+    tests = tuple(
+        _test(checked_name(name), enough, rate, epsilon, COUNTED)
+        for name, enough in zip(names, least, strict=True)
+    )
+    return Batch(tests, (None,) * len(tests), NoisyCounts(counts, least, rate))
+
+
+def _test(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> Algorithm:
+    """Return one test of a batch, to price and name it by."""
+    return together(name, epsilon, NotPrior(None), Accuracy.of(rate, above(least - 1)).through(gauge))
+
+
+def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:
+    while True:
+        yield from discrete_laplace_array(entropy, rate, _BLOCK).tolist()

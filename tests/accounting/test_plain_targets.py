@@ -1,0 +1,85 @@
+"""Targets as plain data: bounded, the same in every process, and with the price of the target they stand for."""
+
+import json
+
+import pytest
+
+import targetcharge as tc
+from targetcharge.accounting.targets.plain import in_words, kind, plain, priced_like
+from targetcharge.ledger import Terms, Unit, version_1
+from targetcharge.ledger.plain import from_plain, to_plain
+
+TARGETS = {
+    "NotPrior(None)": tc.NotPrior(None),
+    "NotPrior('no')": tc.NotPrior("no"),
+    "NotPrior(UNCHANGED)": tc.NotPrior(tc.UNCHANGED),
+    "Everything()": tc.Everything(),
+    "Disagreement()": tc.Disagreement(),
+    "Boundary()": tc.Boundary(),
+    "Boundary(2.5)": tc.Boundary(2.5),
+    "Between(90, 110)": tc.Between(90, 110),
+    "Between(0.5, 7.25, sensitivity=3)": tc.Between(0.5, 7.25, 3),
+    "QTarget(0.25, {'high', 'low'})": tc.QTarget(0.25, {"low", "high"}),
+}
+ORDER, EPSILON = 1.5, 0.1
+
+
+@pytest.mark.parametrize("words", TARGETS)
+def test_a_target_as_data_is_read_by_people_kept_as_json_and_priced_as_the_target(words):
+    target = TARGETS[words]
+    for known in (plain(target), kind(target)):
+        assert from_plain(json.loads(json.dumps(to_plain(known)))) == known
+        assert priced_like(known).price(ORDER, EPSILON) == target.price(ORDER, EPSILON)
+    assert in_words(plain(target)) == words
+
+
+@pytest.mark.parametrize("words", TARGETS)
+def test_words_of_the_first_format_stand_for_the_same_target(words):
+    target = TARGETS[words]
+    first = version_1.header([kind(target)], [plain(target)], Unit())
+    assert version_1.target(first["targets"][0]) == kind(target)
+    again = version_1.target(first["alternatives"][0])
+    assert priced_like(again).price(ORDER, EPSILON) == target.price(ORDER, EPSILON)
+    assert words.startswith("QTarget") or again == plain(target)
+
+
+def test_long_priors_and_members_are_cut():
+    known = [tc.NotPrior("x" * 10_000), tc.NotPrior(10**6000), tc.QTarget(0.5, set(range(10**4)))]
+    assert all(len(json.dumps(to_plain(plain(target)))) < 1500 for target in known)
+    assert plain(tc.NotPrior((1, "a", 2.5))) == ("NotPrior", (1, "a", 2.5))
+
+
+@pytest.mark.parametrize("known", [("Someday", 3), (), ("Between", 5, 1, 1), ("QTarget", 2.0), ("Boundary",)])
+def test_what_a_later_version_wrote_has_no_price_here(known):
+    assert priced_like(known) is None
+    assert isinstance(in_words(known), str)
+
+
+@pytest.mark.parametrize(
+    ("words", "unit"),
+    [
+        ("rows", Unit("row")),
+        ("units of id", Unit("column", "id")),
+        ("people", Unit("words", "people")),
+        ("", Unit()),
+    ],
+)
+def test_units_of_the_first_format(words, unit):
+    assert version_1.unit(words) == unit
+    assert str(unit) == words
+
+
+def test_terms_of_the_first_format_are_compared_as_they_were_written():
+    targets = (("Between", 1, 21, 3), ("NotPrior",))
+    terms = Terms(1.0, 1e-6, "exact", 0.1, 0.0, targets, (), 9.0, (5,), (1,), Unit("words", "rows"), version=1)
+    header = json.loads(json.dumps(terms.plain()))
+    assert header["targets"] == ["Between of 21 integers with sensitivity 3", "NotPrior"]
+    assert (header["unit"], header["version"]) == ("rows", 1)
+    read = Terms.of(header)
+    same = Terms(1.0, 1e-6, "exact", 0.1, 0.0, targets, (), 9.0, (5,), (1,), Unit("words", "rows"))
+    assert read.differences(same) == []
+    others = Terms(1.0, 1e-6, "exact", 0.1, 0.0, targets[1:], (), 9.0, (5,), (1,), Unit("column", "rows"))
+    assert read.differences(others) == [
+        "targets was Between of 21 integers with sensitivity 3, NotPrior and is NotPrior",
+        "unit was 'rows' and is 'units of rows'",
+    ]
