@@ -15,7 +15,7 @@ import targetcharge as tc
 from benchmarks.pate.gnmax import AUTHORS, Confident, authors_cost, gaussian_cost
 from benchmarks.pate.laws import exponential, gaussian_maximum, noisy_maximum, permute_and_flip
 from benchmarks.pate.offers import DELTA, Offer
-from targetcharge.accounting.composition import optimal_hits
+from targetcharge.accounting.baselines import optimal_hits
 from targetcharge.accounting.renyi import total_of_budget
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tests.accounting.neighbours import (
 from tests.sizes import spread
 
 from targetcharge import Budget, InvalidParameter, NotAllowed, plan
-from targetcharge.accounting import caution, prices
+from targetcharge.accounting import prices
 from targetcharge.accounting.targets import Boundary
 from targetcharge.audit import certify
 
@@ -82,7 +82,9 @@ def test_a_search_without_the_proof_finds_nothing_above(careful, epsilon, fracti
 @pytest.mark.parametrize("fraction", FRACTIONS)
 def test_without_more_caution_it_is_the_closed_form(epsilon, fraction):
     order = order_at(Boundary(), epsilon, fraction)
-    assert caution.boundary(order, epsilon, 1.0) == pytest.approx(prices.boundary(order, epsilon), rel=3e-4)
+    assert prices.cautious_boundary(order, epsilon, 1.0) == pytest.approx(
+        prices.boundary(order, epsilon), rel=3e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,10 +99,10 @@ def test_golden_values(epsilon, order, careful, price):
 @pytest.mark.parametrize("careful", [1.0, 2.0, 7.0])
 def test_finer_grids_find_no_more(monkeypatch, epsilon, careful):
     order = order_at(Boundary(careful), epsilon, 0.6)
-    coarse = caution.boundary.__wrapped__(order, epsilon, careful)
-    monkeypatch.setattr(caution, "_LINE", 20_001)
-    monkeypatch.setattr(caution, "_SQUARE", 1_001)
-    assert caution.boundary.__wrapped__(order, epsilon, careful) <= coarse * (1 + 1e-4)
+    coarse = prices.cautious_boundary.__wrapped__(order, epsilon, careful)
+    monkeypatch.setattr(prices, "_LINE", 20_001)
+    monkeypatch.setattr(prices, "_SQUARE", 1_001)
+    assert prices.cautious_boundary.__wrapped__(order, epsilon, careful) <= coarse * (1 + 1e-4)
 
 
 def test_more_caution_makes_a_mark_cheaper():
@@ -123,8 +125,8 @@ def test_what_the_proof_assumes_costs_nothing(careful, epsilon):
     largest = order_at(Boundary(careful), epsilon, 1.0)
     assert largest * -math.expm1(-epsilon) < 1
     nearly = (1 - 1e-9) / -math.expm1(-epsilon)
-    assert caution._Wrapper(nearly, epsilon, careful).vanishing() > 1 - 1e-6
-    assert caution.boundary(1e300, epsilon, careful) == math.inf
+    assert prices._Wrapper(nearly, epsilon, careful).vanishing() > 1 - 1e-6
+    assert prices.cautious_boundary(1e300, epsilon, careful) == math.inf
 
 
 # The steps of the proof.
@@ -135,7 +137,7 @@ def test_between_nearly_sure_and_one_half_nothing_is_worse(careful):
     """Case 1: for every ratio of the masses the worst is at an end, on a dense grid of both."""
     epsilon = 0.3
     order = order_at(Boundary(careful), epsilon, 0.7)
-    wrapper = caution._Wrapper(order, epsilon, careful)
+    wrapper = prices._Wrapper(order, epsilon, careful)
     ends = max(wrapper.vanishing(), wrapper.same_side())
     for ratio in np.exp(np.linspace(-epsilon, epsilon, 41)):
         one = np.geomspace(1e-5, 0.5 * min(1, 1 / ratio), 400)
@@ -147,7 +149,7 @@ def test_switching_splits_in_between_are_no_worse(careful):
     """Case 4: random splits of random masses, against the corners."""
     rng, epsilon = np.random.default_rng(5), 0.4
     order = order_at(Boundary(careful), epsilon, 0.7)
-    wrapper, e = caution._Wrapper(order, epsilon, careful), math.exp(epsilon)
+    wrapper, e = prices._Wrapper(order, epsilon, careful), math.exp(epsilon)
     zero, one = rng.uniform(0.5 / e, 0.5, (2, 200_000))
     most_zero, most_one = zero - (1 - one) / e, one - (1 - zero) / e
     rest_zero, rest_one = rng.random((2, 200_000)) * np.stack([most_zero, most_one])
@@ -208,7 +210,7 @@ def test_rounding_at_a_large_order_is_on_the_safe_side(epsilon, careful):
     """Also just below the order where the price becomes infinite, where rounding could hide that."""
     pole = order_at(Boundary(careful + 1e-12), epsilon, 1.0)
     for order in (2.0, 20_242.5, 0.01 / epsilon, 0.5 / epsilon, pole * (1 - 1e-9), pole * (1 - 1e-14)):
-        price = caution.boundary(order, epsilon, careful)
+        price = prices.cautious_boundary(order, epsilon, careful)
         needed_share = needed_exactly(order, epsilon, careful)
         if price == math.inf:
             assert order * epsilon > 0.3

@@ -16,7 +16,7 @@ from targetcharge.accounting import (
     selection_epsilon,
     sparse_vector_epsilon,
 )
-from targetcharge.accounting.composition import optimal_hits
+from targetcharge.accounting.baselines import optimal_hits
 
 GOLDEN = [
     (0.1, 100, 1e-6, 4.77457),

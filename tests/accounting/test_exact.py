@@ -26,13 +26,14 @@ from targetcharge.accounting.exact import levels as levels_module
 from targetcharge.accounting.exact.certificate import violation
 from targetcharge.accounting.exact.lattice import Lattice
 from targetcharge.accounting.exact.levels import (
+    STOP,
     after_hits,
     bellman,
     iterate_policy,
+    moves_of,
     sweep_not_prior,
 )
-from targetcharge.accounting.exact.moves import STOP, moves_of
-from targetcharge.accounting.kind import NOT_PRIOR
+from targetcharge.accounting.targets import NOT_PRIOR
 
 GOLDEN = [
     (0.1, 1, 1e-6, 1.731),

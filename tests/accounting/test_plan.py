@@ -4,8 +4,8 @@ import pytest
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, exact_hits, sparse_vector_epsilon
-from targetcharge.accounting.catalogue import catalogue
 from targetcharge.accounting.exact import lattice as lattice_module
+from targetcharge.accounting.plan import catalogue
 
 BUDGET = tc.Budget(1.0, 1e-6)
 TARGETS = [

@@ -21,7 +21,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import targetcharge as tc
-from targetcharge.accounting.composition import optimal_hits
+from targetcharge.accounting.baselines import optimal_hits
 from targetcharge.mechanisms.choice import NoisyMax
 
 PAIRS = [  # a vote moves from one class to another

@@ -9,9 +9,9 @@ from tests.randomness.sources import SeededEntropy, exact_law
 
 import targetcharge as tc
 from targetcharge.randomness import bernoulli, bernoulli_exp
-from targetcharge.randomness.bernoulli import bernoulli_exp_array, bernoulli_exp_one
+from targetcharge.randomness.coins import bernoulli_exp_array, bernoulli_exp_one
 
-module = importlib.import_module("targetcharge.randomness.bernoulli")
+module = importlib.import_module("targetcharge.randomness.coins")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from tests.randomness.sources import SeededEntropy
 
 from targetcharge.randomness import bernoulli_array, bernoulli_exp
-from targetcharge.randomness.bernoulli import bernoulli_exp_array
+from targetcharge.randomness.coins import bernoulli_exp_array
 from targetcharge.randomness.laplace import Rate
 
 WORD = 2**64

@@ -10,7 +10,7 @@ from tests.randomness.sources import SeededEntropy
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.randomness import ExponentialCoins
-from targetcharge.randomness.exponential_coins import digits
+from targetcharge.randomness.coins import digits
 
 
 class Scripted:

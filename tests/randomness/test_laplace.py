@@ -10,7 +10,7 @@ from tests.randomness.sources import SeededEntropy, exact_law
 
 from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace, discrete_laplace_array, geometric
 
-bernoulli_module = importlib.import_module("targetcharge.randomness.bernoulli")
+bernoulli_module = importlib.import_module("targetcharge.randomness.coins")
 laplace_module = importlib.import_module("targetcharge.randomness.laplace")
 
 DRAWS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000"))

@@ -5,18 +5,16 @@
 """
 
 from targetcharge.accounting.baselines import (
+    advanced_epsilon,
+    basic_epsilon,
     between_thresholds_epsilon,
     between_thresholds_gap,
+    optimal_delta,
+    optimal_epsilon,
     selection_epsilon,
     sparse_vector_epsilon,
 )
 from targetcharge.accounting.budget import Budget
-from targetcharge.accounting.composition import (
-    advanced_epsilon,
-    basic_epsilon,
-    optimal_delta,
-    optimal_epsilon,
-)
 from targetcharge.accounting.exact import (
     ExactProfile,
     exact_delta,
@@ -24,11 +22,11 @@ from targetcharge.accounting.exact import (
     exact_hits,
     exact_profile,
 )
-from targetcharge.accounting.kind import Kind
 from targetcharge.accounting.meter import Meter, Odometer
-from targetcharge.accounting.pairs import Split, best_q, split
 from targetcharge.accounting.paper import overrun_probability, paper_epsilon
+from targetcharge.accounting.qvalues import Split, best_q, split
 from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
+from targetcharge.accounting.targets import Kind
 
 __all__ = [
     "Budget",

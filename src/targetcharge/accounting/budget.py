@@ -1,15 +1,24 @@
-"""A budget: the (ε, δ) of a whole interaction.
+"""A budget: the (ε, δ) of a whole interaction, and the largest query ε that it affords.
 
 >>> Budget(epsilon=1.0, delta=1e-6)
 Budget(epsilon=1.0, delta=1e-06)
+>>> round(largest_query_epsilon(lambda query: 10 * query <= 1.0, 1.0), 6)
+0.1
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.search import largest_real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PRECISION: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -35,3 +44,10 @@ def check_budget(budget: Budget) -> Budget:
     if not isinstance(budget, Budget):
         raise InvalidParameter("budget", budget, "a tc.Budget(epsilon, delta)")
     return budget
+
+
+def largest_query_epsilon(affordable: Callable[[float], bool], most: float) -> float | None:
+    """Return an affordable query ε, within 1e-6 of the largest up to `most`; None if there is none."""
+    if most < checks.MIN_QUERY_EPSILON or not affordable(checks.MIN_QUERY_EPSILON):
+        return None
+    return largest_real(affordable, checks.MIN_QUERY_EPSILON, most, _PRECISION)

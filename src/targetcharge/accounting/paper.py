@@ -23,7 +23,7 @@ from scipy.special import betaincc
 
 from targetcharge import checks
 from targetcharge.accounting import qvalues
-from targetcharge.accounting.composition import advanced_epsilon
+from targetcharge.accounting.baselines import advanced_epsilon
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import up
 from targetcharge.numerics.search import largest_integer, smallest_real

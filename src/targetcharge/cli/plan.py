@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import targetcharge as tc
-from targetcharge.accounting.catalogue import HITS
+from targetcharge.accounting.plan import HITS
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from targetcharge.accounting.catalogue import HITS, catalogue
+from targetcharge.accounting.plan import HITS, catalogue
 from targetcharge.cli.figures import new_figure, save
 from targetcharge.errors import TooLarge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from targetcharge.accounting.catalogue import Accounting
-    from targetcharge.accounting.plan import Plan
+    from targetcharge.accounting.plan import Accounting, Plan
 
 _POINTS = 24
 _STYLES: Final = {

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.randomness.bernoulli import bernoulli_exp_array
+from targetcharge.randomness.coins import bernoulli_exp_array
 from targetcharge.randomness.entropy import WORD_BITS
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.randomness.bernoulli import bernoulli_exp, bernoulli_exp_array, bernoulli_exp_one
+from targetcharge.randomness.coins import bernoulli_exp, bernoulli_exp_array, bernoulli_exp_one
 from targetcharge.randomness.entropy import below, below_array
 
 if TYPE_CHECKING:

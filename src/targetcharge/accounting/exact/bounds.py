@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
-from targetcharge.accounting.kind import NOT_PRIOR, Kind
 from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
+from targetcharge.accounting.targets import NOT_PRIOR, Kind
 from targetcharge.errors import InvalidParameter, TooLarge
 
 MAX_PROFILE_CELLS = 100_000_000

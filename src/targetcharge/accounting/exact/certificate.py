@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.accounting.exact.moves import Move
+    from targetcharge.accounting.exact.levels import Move
 
 ROUNDING = 2.0**-48
 """Relative rounding of one Bellman evaluation and of x, 1-x and the payoff, generously."""

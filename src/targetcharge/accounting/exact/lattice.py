@@ -1,6 +1,6 @@
 """The lattice run: level after level, certified, for every number of hits up to τ and every ε' at once.
 
->>> from targetcharge.accounting.kind import NOT_PRIOR
+>>> from targetcharge.accounting.targets import NOT_PRIOR
 >>> lattice = Lattice.for_hits(NOT_PRIOR, 0.1, hits=5, delta=1e-6)
 >>> [round(float(level.delta_at(1.0)), 6) for level in lattice.levels(3)]
 [0.000106, 0.000414, 0.000982]
@@ -18,13 +18,13 @@ from targetcharge import checks
 from targetcharge.accounting.exact.certificate import FLOOR, Certificate, least_hit, violation
 from targetcharge.accounting.exact.levels import (
     REACH,
+    STOP,
     after_hits,
     bellman,
     iterate_policy,
+    moves_of,
     sweep_not_prior,
 )
-from targetcharge.accounting.exact.moves import STOP, moves_of
-from targetcharge.accounting.kind import NOT_PRIOR
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
     best_order_for_epsilon,
@@ -32,6 +32,7 @@ from targetcharge.accounting.renyi import (
     epsilon_of_total,
     total_of_budget,
 )
+from targetcharge.accounting.targets import NOT_PRIOR
 from targetcharge.errors import TooLarge
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets import Kind
 
 MAX_WIDTH = 4_000_000
 """The widest lattice: about 1 GiB of working memory."""

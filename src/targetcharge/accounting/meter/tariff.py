@@ -19,16 +19,15 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from targetcharge import checks
-from targetcharge.accounting.affordable import largest_query_epsilon
+from targetcharge.accounting.budget import largest_query_epsilon
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
-from targetcharge.accounting.kind import NOT_PRIOR
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
     renyi_epsilon,
     renyi_hits,
     total_of_budget,
 )
-from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.targets import NOT_PRIOR, NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets import Kind
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Targets: the sets of outcomes that cost. One file each.
+"""Targets: the sets of outcomes that cost.
 
 >>> [type(target).__name__ for target in (NotPrior(0), Everything(), Boundary(), Disagreement())]
 ['NotPrior', 'Everything', 'Boundary', 'Disagreement']
@@ -6,17 +6,23 @@
 
 from targetcharge.accounting.targets.between import Between
 from targetcharge.accounting.targets.boundary import Boundary
-from targetcharge.accounting.targets.disagreement import Disagreement
-from targetcharge.accounting.targets.everything import Everything
-from targetcharge.accounting.targets.not_prior import NotPrior
-from targetcharge.accounting.targets.q_target import QTarget
-from targetcharge.accounting.targets.target import Target
+from targetcharge.accounting.targets.target import (
+    NOT_PRIOR,
+    Disagreement,
+    Everything,
+    Kind,
+    NotPrior,
+    QTarget,
+    Target,
+)
 
 __all__ = [
+    "NOT_PRIOR",
     "Between",
     "Boundary",
     "Disagreement",
     "Everything",
+    "Kind",
     "NotPrior",
     "QTarget",
     "Target",

@@ -19,8 +19,7 @@ from typing import final
 
 from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
-from targetcharge.accounting.kind import Kind
-from targetcharge.accounting.targets.target import Target
+from targetcharge.accounting.targets.target import Kind, Target
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import down, up
 from targetcharge.outcomes import Side

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
-from targetcharge.accounting import caution, prices, qvalues
+from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Target
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.outcomes import BOUNDARY
 
 if TYPE_CHECKING:
-    from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets.target import Kind
 
 LEAST_DOUBT: Final = math.exp(-700)
 """A smaller π counts as this: 0, which it would be rounded to, is another thing than very little."""
@@ -41,9 +41,9 @@ class Boundary(Target):
 
     def __post_init__(self) -> None:
         """Refuse a caution that has no price."""
-        expected = f"a number from 1 to {caution.MOST_CAUTION:g}; 1 is the paper's wrapper"
+        expected = f"a number from 1 to {prices.MOST_CAUTION:g}; 1 is the paper's wrapper"
         number = checks.real("caution", self.caution, expected)
-        if not 1 <= number <= caution.MOST_CAUTION:
+        if not 1 <= number <= prices.MOST_CAUTION:
             raise InvalidParameter("caution", self.caution, expected)
         object.__setattr__(self, "caution", number)
 
@@ -66,10 +66,10 @@ class Boundary(Target):
         return outcome is BOUNDARY
 
     def kappa(self, order: float, epsilon: float) -> float:
-        """Return `prices.boundary` or, with more caution, `caution.boundary`, for the ε of what is wrapped."""
+        """Return `prices.boundary`, or `prices.cautious_boundary`, for the ε of what is wrapped."""
         if self.as_in_the_paper:
             return prices.boundary(order, epsilon)
-        return caution.boundary(order, epsilon, self.caution)
+        return prices.cautious_boundary(order, epsilon, self.caution)
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
         """Return (t(ε), (e^t - 1)/(2(e^{ε+t} - 1))); the paper has no row for more caution."""

@@ -25,7 +25,7 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
-from targetcharge.accounting.kind import Kind
+from targetcharge.accounting.targets import Kind
 from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.accounting.renyi import log_delta_of_total, renyi_epsilon
 from targetcharge.accounting.targets import NotPrior, Target

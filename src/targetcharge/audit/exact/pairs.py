@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.accounting.pairs import best_q
+from targetcharge.accounting.qvalues import best_q
 from targetcharge.accounting.targets import Boundary
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for

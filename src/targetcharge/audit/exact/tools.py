@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from targetcharge.accounting.pairs import best_q
+from targetcharge.accounting.qvalues import best_q
 from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget
 from targetcharge.audit.exact.pairs import Pair, Twin, leaky, mixed, response, saturated
 from targetcharge.audit.exact.player import Player

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from targetcharge.accounting.catalogue import Accounting, catalogue
-from targetcharge.accounting.composition import advanced_epsilon, optimal_epsilon, optimal_hits
+from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon, optimal_hits
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
-from targetcharge.accounting.kind import NOT_PRIOR, Kind
+from targetcharge.accounting.plan import Accounting, catalogue
 from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
-from targetcharge.accounting.targets import Boundary
+from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind
 from targetcharge.cli.report.targets import kind_of, share_of, targets_of
 from targetcharge.errors import TooLarge
 

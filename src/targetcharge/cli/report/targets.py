@@ -14,7 +14,7 @@ from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
-    from targetcharge.accounting.kind import Kind
+    from targetcharge.accounting.targets import Kind
     from targetcharge.accounting.targets import Target
     from targetcharge.cli.report.findings import Findings
     from targetcharge.ledger import Terms
