@@ -116,7 +116,7 @@ def test_draws_follow_the_oracle_and_no_other_scale(make, epsilon, data, outcome
 @pytest.mark.parametrize("make", [exponential, permute_and_flip])
 def test_small_selections_exactly(monkeypatch, make, scores):
     """At ε = 1, every path of up to seven draws: each probability is within the unfinished mass of the truth."""
-    for module in ("mechanisms.choice", "randomness.bernoulli"):
+    for module in ("mechanisms.choice", "randomness.coins"):
         monkeypatch.setattr(
             importlib.import_module(f"targetcharge.{module}"), "below", lambda choose, bound: choose(bound)
         )

@@ -105,12 +105,12 @@ def paper_epsilon(
         overrun = share * rest
         return advanced_epsilon(query_epsilon, _computations(hits, q, overrun, tail), rest - overrun)
 
-    found = []
+    bounds = []
     if composition != "advanced":
-        found.append(basic(rest))
+        bounds.append(basic(rest))
     if composition != "basic":
-        found.append(_smallest(advanced))
-    return up(min(found))
+        bounds.append(_smallest(advanced))
+    return up(min(bounds))
 
 
 def _smallest(function: Callable[[float], float]) -> float:

@@ -185,9 +185,7 @@ def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
 
     Looks up to twice the hits planned for (at least 64, at most 500), and says if it is still cheaper there.
     """
-    search = min(max(2 * planned, 64), 500)
-
-    computed = search
+    search = computed = min(max(2 * planned, 64), 500)
 
     def cheaper(hits: int) -> bool:
         nonlocal computed
@@ -258,24 +256,23 @@ def _accounting(
 
 def catalogue(target: Target) -> tuple[Accounting, ...]:
     """Return every accounting that applies to sessions with this target, the best ones last."""
-    found = _compositions(target)
+    accountings = _compositions(target)
     if isinstance(target, NotPrior):
-        found.append(_accounting(SPARSE_VECTOR, lambda query, count, _: sparse_vector_epsilon(query, count)))
+        accountings.append(_accounting(SPARSE_VECTOR, lambda query, count, _: sparse_vector_epsilon(query, count)))
     if isinstance(target, Between):
-        found.append(_bun_steinke_ullman(target))
+        accountings.append(_bun_steinke_ullman(target))
     unknown = isinstance(target, Boundary) and not target.as_in_the_paper
     if not unknown and not isinstance(target, Everything):
-        found += [
+        accountings += [
             _paper(target, "simple", "paper, simple Chernoff"),
             _paper(target, "raw", "paper, raw Chernoff"),
             _paper(target, "exact", "paper, exact tail"),
         ]
-    renyi = partial(renyi_epsilon, target)
-    bought = partial(renyi_hits, target)
-    found.append(_accounting("Rényi", renyi, max_epsilon=target.max_epsilon, hits=bought))
+    renyi, bought = partial(renyi_epsilon, target), partial(renyi_hits, target)
+    accountings.append(_accounting("Rényi", renyi, max_epsilon=target.max_epsilon, hits=bought))
     if not isinstance(target, Boundary):
-        found.append(_exact(target))
-    return tuple(found)
+        accountings.append(_exact(target))
+    return tuple(accountings)
 
 
 def _compositions(target: Target) -> list[Accounting]:

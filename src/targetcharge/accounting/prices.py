@@ -12,7 +12,7 @@ Proofs: docs/theory/renyi.md#renyi-prices.
 >>> round(not_prior(2.0, 0.1), 7)
 0.0235605
 >>> round(boundary(2.0, 0.1), 5), round(cautious_boundary(2.0, 0.1, 2.0), 5)
-(0.02123, 0.01675)
+(0.02997, 0.01675)
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
 """Randomness: OS entropy and exact samplers. The source of bits is always an argument."""
 
-from targetcharge.randomness.coins import bernoulli, bernoulli_array, bernoulli_exp, bernoulli_exp_array
+from targetcharge.randomness.coins import (
+    ExponentialCoins,
+    bernoulli,
+    bernoulli_array,
+    bernoulli_exp,
+    bernoulli_exp_array,
+)
 from targetcharge.randomness.entropy import Entropy, SystemEntropy, below, below_array
-from targetcharge.randomness.coins import ExponentialCoins
 from targetcharge.randomness.laplace import Rate, discrete_laplace, discrete_laplace_array, geometric
 
 __all__ = [

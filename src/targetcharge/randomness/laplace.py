@@ -85,9 +85,9 @@ def discrete_laplace_array(entropy: Entropy, rate: Rate, count: int) -> NDArray[
     parts: list[NDArray[np.int64]] = []
     missing = count
     while missing > 0:
-        found = _candidates(entropy, rate, 2 * missing + 32)[:missing]
-        parts.append(found)
-        missing -= len(found)
+        part = _candidates(entropy, rate, 2 * missing + 32)[:missing]
+        parts.append(part)
+        missing -= len(part)
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 

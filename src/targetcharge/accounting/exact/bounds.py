@@ -112,11 +112,11 @@ def _refine(kind: Kind, query_epsilon: float, hits: int, delta: float, level: Le
     low_delta, high_delta = level.delta_at(low), delta
     for _ in range(_MOST_CHORDS):
         for probe in (high, (low + high) / 2):
-            found = _last(Lattice.for_epsilon(kind, query_epsilon, hits, probe), hits).delta_at(probe)
-            if found <= delta:
-                high, high_delta = probe, found
+            exact = _last(Lattice.for_epsilon(kind, query_epsilon, hits, probe), hits).delta_at(probe)
+            if exact <= delta:
+                high, high_delta = probe, exact
             else:
-                low, low_delta = probe, found
+                low, low_delta = probe, exact
         if high_delta >= delta * (1 - _CHORD_ERROR) or not low_delta > high_delta:
             break
         weight = min(1.0, (low_delta - delta) / (low_delta - high_delta))

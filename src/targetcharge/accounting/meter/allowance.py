@@ -125,12 +125,12 @@ class Prices:
         """Return the price of each contribution, of either sign."""
         levels = len(self._known) - 1
         level = -(-np.abs(steps) * levels // self.sensitivity) if levels < self.sensitivity else np.abs(steps)
-        found: NDArray[np.int64] = self._known[level]
-        if (found < 0).any():
-            for each in np.unique(level[found < 0]).tolist():
-                self._known[each] = self._price(each, levels)
-            found = self._known[level]
-        return found
+        charged: NDArray[np.int64] = self._known[level]
+        if (charged < 0).any():
+            for missing in np.unique(level[charged < 0]).tolist():
+                self._known[missing] = self._price(missing, levels)
+            charged = self._known[level]
+        return charged
 
     def _price(self, level: int, levels: int) -> int:
         """Return the Rényi price at a level: that of a smaller ε, which is never higher than the full one."""

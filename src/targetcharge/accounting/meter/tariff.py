@@ -16,7 +16,7 @@ import math
 import operator
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from targetcharge import checks
 from targetcharge.accounting.budget import largest_query_epsilon
@@ -54,45 +54,17 @@ class Price:
     scale: tuple[object, ...]
 
 
-class Tariff(Protocol):
-    """How a meter prices and what it may charge."""
-
-    @property
-    def name(self) -> Literal["exact", "renyi"]:
-        """Return the word for it."""
-        ...
-
-    @property
-    def capacity(self) -> int:
-        """Return the most units that may ever be charged."""
-        ...
-
-    @property
-    def typical(self) -> Price:
-        """Return the price of a hit of the declared kind."""
-        ...
-
-    @property
-    def order(self) -> float:
-        """Return the Rényi order at which running totals are told."""
-        ...
-
-    def quote(self, target: Target, epsilon: float) -> Price:
-        """Return the price of one hit of this target for an ε-DP computation.
-
-        Raises:
-            NotAllowed: if this tariff has no price for it.
-        """
-        ...
-
-    def total(self, units: int) -> float:
-        """Return charged units as a total of Rényi prices."""
-        ...
-
-
 @dataclass(frozen=True)
 class ExactTariff:
-    """One unit a hit; as many units as exact accounting grants for the declared query ε and kind."""
+    """One unit a hit; as many units as exact accounting grants for the declared query ε and kind.
+
+    Attributes:
+        query_epsilon: the largest ε of a computation.
+        kind: of the targets that may be asked.
+        capacity: the most units that may ever be charged.
+        order: the Rényi order at which running totals are told.
+        typical: the price of a hit of the declared kind.
+    """
 
     query_epsilon: float
     kind: Kind
@@ -102,7 +74,7 @@ class ExactTariff:
     name: Literal["exact"] = field(default="exact", init=False)
 
     def quote(self, target: Target, epsilon: float) -> Price:
-        """Return one hit, if the question is one that was declared when the session opened."""
+        """Return one hit, if the question is one that was declared when the session opened; else NotAllowed."""
         epsilon = target.check_epsilon(epsilon)
         if epsilon > self.query_epsilon:
             sentence = (
@@ -119,13 +91,19 @@ class ExactTariff:
         return self.typical
 
     def total(self, units: int) -> float:
-        """Return hits times the Rényi price of a hit."""
+        """Return charged hits as a total of Rényi prices."""
         return units * self.kind.kappa(self.order, self.query_epsilon)
 
 
 @dataclass(frozen=True)
 class RenyiTariff:
-    """The Rényi price of each question at one fixed order; as much as the budget grants at it."""
+    """The Rényi price of each question at one fixed order; as much as the budget grants at it.
+
+    Attributes:
+        capacity: the most units that may ever be charged.
+        order: at which everything is priced and told.
+        typical: the price of a hit of the declared kind.
+    """
 
     capacity: int
     order: float
@@ -133,7 +111,7 @@ class RenyiTariff:
     name: Literal["renyi"] = field(default="renyi", init=False)
 
     def quote(self, target: Target, epsilon: float) -> Price:
-        """Return κ at this session's order."""
+        """Return κ at this session's order; NotAllowed if it is infinite."""
         epsilon = target.check_epsilon(epsilon)
         value = target.kappa(self.order, epsilon)
         if value == math.inf:
@@ -145,8 +123,11 @@ class RenyiTariff:
         return _price(value, self.order)
 
     def total(self, units: int) -> float:
-        """Return grains as a number."""
+        """Return charged grains as a total of Rényi prices."""
         return from_grains(units)
+
+
+Tariff = ExactTariff | RenyiTariff
 
 
 def exact_tariff(budget: Budget, query_epsilon: float, targets: Target | Iterable[Target]) -> ExactTariff:
