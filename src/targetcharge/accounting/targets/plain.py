@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from targetcharge.accounting.targets.between import Between
 from targetcharge.accounting.targets.boundary import Boundary
-from targetcharge.accounting.targets.target import Disagreement
-from targetcharge.accounting.targets.target import Everything
-from targetcharge.accounting.targets.target import NotPrior
-from targetcharge.accounting.targets.target import QTarget
+from targetcharge.accounting.targets.target import Disagreement, Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter, shown
 
 if TYPE_CHECKING:

@@ -25,10 +25,9 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
-from targetcharge.accounting.targets import Kind
 from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.accounting.renyi import log_delta_of_total, renyi_epsilon
-from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.targets import Kind, NotPrior, Target
 from targetcharge.audit.exact.explore import hockey_stick, losses, moment
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter

@@ -14,8 +14,7 @@ from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
-    from targetcharge.accounting.targets import Kind
-    from targetcharge.accounting.targets import Target
+    from targetcharge.accounting.targets import Kind, Target
     from targetcharge.cli.report.findings import Findings
     from targetcharge.ledger import Terms
 
