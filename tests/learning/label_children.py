@@ -31,18 +31,18 @@ def races(pipe, path, hits, name):
     pipe.send("closed")
 
 
-def is_killed(pipe, path, hits, sheets):
-    """Die right after some sheets, in the middle of labelling; tell what was published before."""
+def is_killed(pipe, path, hits, entries):
+    """Die right after so many entries, in the middle of labelling; tell what was published before."""
     session, published = session_for("prior", hits, ledger=path), []
     publish = BatchCall.publish
 
     def killing(self, *arguments):
-        sheet = publish(self, *arguments)
-        published.append((sheet.first.key, sheet.indices.tolist(), sheet.hit_places))
+        (entry,) = publish(self, *arguments)
+        published.append((entry.first.key, entry.indices.tolist(), entry.hit_places))
         pipe.send(published[-1])
-        if len(published) == sheets:
+        if len(published) == entries:
             os.kill(os.getpid(), signal.SIGKILL)
-        return sheet
+        return [entry]
 
     BatchCall.publish = killing
     labelled(session)

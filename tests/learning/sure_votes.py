@@ -60,11 +60,11 @@ def labelled(votes, session, **more):
 
 
 def charged(session):
-    """Return how many hits the ledger has: by its meter, by its sheets, and by its answers."""
-    sheets = list(session.transcript.batches())
+    """Return how many hits the ledger has: by its meter, by its entries, and by its answers."""
+    entries = list(session.transcript.batches())
     return (
         session.meter.hits,
-        sum(len(sheet.hit_places) for sheet in sheets),
+        sum(len(entry.hit_places) for entry in entries),
         sum(answer.hit for answer in session.transcript),
     )
 

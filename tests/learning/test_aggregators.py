@@ -7,8 +7,7 @@ import pytest
 from tests.learning.small_votes import LAWS, noisy_max, published, tables, with_test
 from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
-from targetcharge.learning.aggregating import Aggregator, Agreement
-from targetcharge.learning.modes import MODES, mode_of
+from targetcharge.learning.votes import MODES, Aggregator, Agreement, VoteDrawing, Votes, target_of
 from targetcharge.mechanisms import noisy_max as scalar
 from targetcharge.mechanisms.choice import CHOICES
 
@@ -94,12 +93,9 @@ def test_rows_are_drawn_independently_of_each_other():
 def test_modes_publish_their_law_and_hit_where_it_says(mode, caution, mechanism, test):
     row, epsilon, prior = (5, 2, 1), 0.6, 1
     count = 2 * DRAWS
-    codes, hits = mode_of(mode, caution).draw(
-        aggregator(mechanism, epsilon, test),
-        np.tile(row, (count, 1)),
-        np.full(count, prior, dtype=np.intp),
-        BufferedEntropy(3),
-    )
+    votes, priors = Votes(np.tile(row, (count, 1)), sum(row)), np.full(count, prior, dtype=np.intp)
+    drawing = VoteDrawing(votes, aggregator(mechanism, epsilon, test), target_of(mode, caution), priors)
+    codes, hits = drawing.draw(None, BufferedEntropy(3), 0, count)
     law = law_of(mechanism, epsilon, row, test)
     names = [*range(len(law)), 4]  # the three classes, low, too close to call
     expected = dict(zip(names, published(law, mode, prior, caution), strict=False))

@@ -22,7 +22,6 @@ from tests.learning.sure_votes import (
 
 import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
-from targetcharge.learning.labels import gathered
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import Spent
 
@@ -307,12 +306,12 @@ def test_three_hundred_thousand_requests_take_bounded_memory_and_no_object_each(
     assert (labels.codes[~labels.boundary] == (np.arange(count) % 10)[~labels.boundary]).mean() > 0.999
 
 
-def test_gathering_sheets_takes_the_later_of_two_outcomes():
+def test_of_two_outcomes_of_a_request_the_later_counts():
     first = Answer(None, True, 1.0, 1, "labels", grains=(1,), key=0)
     outcomes = ("a", "b", LOW, tc.BOUNDARY)
     early = BatchEntry.of(first, outcomes, np.array([3, 3, 0, 1, 1]), np.array([0, 1]))
     late = BatchEntry.of(first, outcomes, np.array([0, 3]), np.array([1]))
-    labels = gathered(Labels.nothing(("a", "b"), 6), [early, late])
+    labels = Labels.nothing(("a", "b"), 6).with_entry(early).with_entry(late)
     assert labels.codes.tolist() == [0, 3, 0, 1, 1, -1]
     assert labels.hit.tolist() == [False, True, False, False, False, False]
     assert labels.asked == 5

@@ -209,22 +209,22 @@ def test_a_closed_session_recalls_nothing_from_its_file(tmp_path):
 # After Ctrl-C.
 
 
-@pytest.mark.parametrize("sheets", [0, 1, 3])
-@pytest.mark.parametrize("moment", ["before a sheet", "in a draw", "in settling", "after a sheet"])
-def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(monkeypatch, where, sheets, moment):
+@pytest.mark.parametrize("entries", [0, 1, 3])
+@pytest.mark.parametrize("moment", ["before an entry", "in a draw", "in settling", "after an entry"])
+def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(monkeypatch, where, entries, moment):
     count = 0
     owner, name = {
-        "before a sheet": (BatchCall, "publish"),
+        "before an entry": (BatchCall, "publish"),
         "in a draw": (BatchCall, "_entries"),
         "in settling": (MemoryLedger if where == ":memory:" else SqliteLedger, "settle"),
-        "after a sheet": (BatchCall, "_published"),
+        "after an entry": (BatchCall, "_published"),
     }[moment]
     original = getattr(owner, name)
 
     def interrupted(*arguments, **more):
         nonlocal count
         count += 1
-        if count == sheets + 1:
+        if count == entries + 1:
             raise KeyboardInterrupt
         return original(*arguments, **more)
 
@@ -234,7 +234,7 @@ def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(mo
             labelled(session)
         monkeypatch.undo()
         published = list(session.transcript.batches())
-        assert len(published) == sheets + (moment == "after a sheet")
+        assert len(published) == entries + (moment == "after an entry")
         labels = recall(session, requests=400) if published else 0
         done = 0 if labels == 0 else labels.asked
         assert done == sum(map(len, published))
@@ -277,13 +277,13 @@ def test_an_interrupt_between_two_blocks_of_draws_keeps_the_first(monkeypatch, w
 # After kill -9, and in races.
 
 
-@pytest.mark.parametrize("sheets", [1, 2, 5])
-def test_labelling_goes_on_after_kill_9(tmp_path, sheets):
+@pytest.mark.parametrize("entries", [1, 2, 5])
+def test_labelling_goes_on_after_kill_9(tmp_path, entries):
     path = tmp_path / "ledger.db"
-    with child(label_children.is_killed, path, 130, sheets) as process:
+    with child(label_children.is_killed, path, 130, entries) as process:
         told = process.heard()
         assert process.ends() == -9
-    assert len(told) == sheets
+    assert len(told) == entries
     with session_for("prior", 130, ledger=path) as session:
         labels = recall(session, requests=400)
         assert labels.asked == sum(len(codes) for _, codes, _ in told)

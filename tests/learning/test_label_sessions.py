@@ -104,7 +104,7 @@ def test_a_draw_that_breaks_shows_nothing_of_the_votes_and_stays_spent(monkeypat
     def broken(_, counts, __):
         raise error(str(counts))
 
-    monkeypatch.setattr("targetcharge.learning.aggregating.Aggregator.draw", broken)
+    monkeypatch.setattr("targetcharge.learning.votes.Aggregator.draw", broken)
     votes = np.array([[777_111, TEACHERS - 777_111]] * 5)
     with session_for("plain", 30, ledger=where) as session:
         held = session.meter.hits_left // 8

@@ -19,15 +19,15 @@ KINDS = np.array([[1.5] * 6, [0.5, 0.5, 1.5, 1.5, 3.0, 9.0], [9.0] * 6, [0.0] * 
 
 
 class UnmeteredSession:
-    """Draws a series in blocks and publishes it in sheets of two hits, without a budget."""
+    """Draws a batch in blocks and publishes it in entries of two hits, without a budget."""
 
     def __init__(self, entropy, block=700):
         self.entropy, self.block = entropy, block
 
-    def ask_batch(self, series):
-        for first in range(0, len(series), self.block):
-            last = min(first + self.block, len(series))
-            codes, hit = series.draw(None, self.entropy, first, last)
+    def ask_batch(self, batch):
+        for first in range(0, len(batch), self.block):
+            last = min(first + self.block, len(batch))
+            codes, hit = batch.drawing.draw(None, self.entropy, first, last)
             for places in np.split(np.arange(len(codes)), np.flatnonzero(hit)[1::2] + 1):
                 if len(places):
                     yield _Indices(codes[places])
@@ -142,16 +142,16 @@ def test_every_row_is_asked_for_once_and_in_order_over_many_thousands():
     assert stream.value == values[-1]
 
 
-def test_more_hits_than_a_sheet_holds():
+def test_more_hits_than_an_entry_holds():
     truth = np.tile([1.0, 4.0], 40)
     stream, _ = sure_stream(truth)
     assert stream.plan.changes > 80
     values = stream.follow(range(80))
     assert values.tolist() == truth.tolist()
     assert stream.changes == stream.meter.hits == 80
-    sheets = [entry for entry in stream._session._ledger.entries() if isinstance(entry, BatchEntry)]
-    assert len(sheets) > 2
-    assert sum(len(sheet) for sheet in sheets) == 80
+    entries = [entry for entry in stream._session._ledger.entries() if isinstance(entry, BatchEntry)]
+    assert len(entries) > 2
+    assert sum(map(len, entries)) == 80
 
 
 JUMPS = [0.0, 1.0, 1.0, 700.0, 700.0, 700.0, 700.0, 3.0, 0.0]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from targetcharge.learning.bayes import NaiveBayes, naive_bayes, quality
 from targetcharge.learning.cells import Codes, Edges
-from targetcharge.learning.labelling import label
-from targetcharge.learning.labels import Labels, recall
+from targetcharge.learning.labels import Labels, label, recall
 from targetcharge.outcomes import LOW
 
 if TYPE_CHECKING:

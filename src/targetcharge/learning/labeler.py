@@ -29,13 +29,11 @@ from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import inputs
-from targetcharge.learning.labelling import label
-from targetcharge.learning.labels import Labels, recall
-from targetcharge.learning.modes import CAUTION, mode_of
+from targetcharge.learning.labels import Labels, label, recall
 from targetcharge.learning.parts import RandomChoices, deal, deal_units
 from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
 from targetcharge.learning.teachers import PrivateRecords, count_votes
-from targetcharge.learning.votes import Votes
+from targetcharge.learning.votes import CAUTION, Votes, target_of
 from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
@@ -281,7 +279,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self.query_epsilon,
             ledger=ledger,
             meter=_METERS[self.mode],
-            targets=[mode_of(self.mode, self.caution).target],
+            targets=[target_of(self.mode, self.caution)],
             unit=self.unit_,
         )
 

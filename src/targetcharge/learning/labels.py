@@ -1,9 +1,15 @@
-"""Labels: what was published about many requests, as arrays.
+"""Private labels: ask an ensemble of teachers about public examples, and pay only for doubt.
 
->>> found = Labels.nothing(("cat", "dog"), requests=4).with_codes(0, np.array([1, 3, 0]), np.array([1]))
->>> found
+>>> import targetcharge as tc
+>>> votes = np.array([[240, 10], [5, 245], [0, 250]] * 100)
+>>> session = tc.Session(None, tc.Budget(3.0, 1e-5), query_epsilon=0.1, meter="renyi", targets=[tc.Boundary(2)])
+>>> labels = label(votes, session, teachers=250, epsilon=0.1, classes=["cat", "dog"])
+>>> labels.complete, labels.values[:3].tolist()
+(True, ['cat', 'dog', 'dog'])
+>>> labels = Labels.nothing(("cat", "dog"), requests=4).with_codes(0, np.array([1, 3, 0]), np.array([1]))
+>>> labels
 <labels: 3 of 4 requests asked, 2 labelled, 1 too close to call, 0 with low agreement, 1 hit>
->>> found.rows.tolist(), found.values.tolist(), found.hits.tolist(), found.unanswered.tolist()
+>>> labels.rows.tolist(), labels.values.tolist(), labels.hits.tolist(), labels.unanswered.tolist()
 ([0, 2], ['dog', 'cat'], [1], [False, False, False, True])
 """
 
@@ -15,15 +21,18 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
-from targetcharge.learning.modes import too_close
+from targetcharge.accounting.targets.plain import ANY_PRIOR
+from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.learning.votes import CAUTION, MODES, VoteDrawing, Votes, aggregator_of, target_of
+from targetcharge.mechanisms import Batch
+from targetcharge.mechanisms.algorithm import checked_name, together
+from targetcharge.mechanisms.batch import MOST_HITS, Requests
+from targetcharge.mechanisms.choice import Outcomes, declared_outcomes
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from targetcharge.ledger import BatchEntry
 
@@ -54,6 +63,10 @@ class Labels:
     def nothing(cls, classes: tuple[object, ...], requests: int) -> Labels:
         """Return labels of requests of which none is answered."""
         return cls(classes, np.full(requests, _UNANSWERED, dtype=np.intp), np.zeros(requests, dtype=np.bool_))
+
+    def with_entry(self, entry: BatchEntry) -> Labels:
+        """Return labels with the outcomes that an entry of a ledger holds."""
+        return self.with_codes(_first_request(entry), entry.indices, np.array(entry.hit_places, dtype=np.intp))
 
     def with_codes(self, first: int, codes: NDArray[np.intp], hits: NDArray[np.intp]) -> Labels:
         """Return labels with the outcomes of further requests; in place, to hold each array once.
@@ -95,7 +108,7 @@ class Labels:
     @property
     def boundary(self) -> NDArray[np.bool_]:
         """Return which requests were too close to call."""
-        return np.equal(self.codes, too_close(len(self.classes)))
+        return np.equal(self.codes, len(self.classes) + 1)
 
     @property
     def low(self) -> NDArray[np.bool_]:
@@ -130,6 +143,114 @@ class Labels:
         )
 
 
+def label(
+    votes: ArrayLike,
+    session: Session,
+    *,
+    teachers: int,
+    epsilon: float,
+    mechanism: str = "permute_and_flip",
+    mode: str = "boundary",
+    prior: ArrayLike | None = None,
+    threshold: float | None = None,
+    threshold_epsilon: float | None = None,
+    caution: float = CAUTION,
+    classes: Outcomes | None = None,
+    start: int | Labels = 0,
+    name: str = "labels",
+) -> Labels:
+    """Label public requests by the private votes of teachers, within a session's budget.
+
+    Each request is one ε-DP computation of the votes, in order, where a changed record changes one teacher's vote:
+    two counts of a row move by one. The session's guarantee is about such a change (docs/theory/labels.md#votes).
+    A budget that is spent on the way ends the call: the rest is unanswered.
+
+    Args:
+        votes: how many teachers chose each class: a row for each request, a column for each class.
+        session: whose budget pays, and whose ledger keeps the labels; its own data is not looked at.
+        teachers: how many there are. Every row sums to it.
+        epsilon: ε of one request, all in all.
+        mechanism: "permute_and_flip", "exponential" or "noisy_max", which chooses the class.
+        mode: "boundary" pays for requests that are too close to call, "prior" for labels that differ from what
+            was expected, "twice" for requests on which two draws differ, "plain" for all.
+        prior: in mode "prior", the class that is expected for each request, such as a student's prediction.
+        threshold: the least noisy number of teachers that must agree, else the outcome is `LOW`.
+        threshold_epsilon: the part of ε that this test gets; half if left out.
+        caution: in mode "boundary", how readily doubt is marked: 1 as in the paper; more makes each mark cheaper
+            and the labels better, and gives fewer of them.
+        classes: their names, in the order of the columns; 0, 1, … if left out.
+        start: the request to begin with, or earlier labels of the same requests to go on from.
+        name: what the transcript calls these requests; for `recall`.
+
+    Raises:
+        InvalidParameter: if a parameter is wrong; nothing was asked.
+        NotAllowed: if the session's meter has no price for the mode.
+    """
+    if not isinstance(session, Session):
+        raise InvalidParameter("session", session, "a tc.Session")
+    table = Votes(votes, teachers)
+    names = tuple(range(table.classes)) if classes is None else declared_outcomes(classes, "classes")
+    if len(names) != table.classes:
+        expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"
+        raise InvalidParameter("classes", classes, expected)
+    target = target_of(checks.choice("mode", mode, MODES), caution)
+    aggregator = aggregator_of(mechanism, mode, epsilon, threshold, threshold_epsilon)
+    drawing = VoteDrawing(table, aggregator, target, _prior_codes(prior, mode, names, len(table)))
+    labels = _started(start, names, len(table))
+    batch = Batch(
+        (together(checked_name(name), target.check_epsilon(epsilon), target),),
+        range(len(table)),
+        Requests((*names, LOW, BOUNDARY), drawing.draw),
+        target=ANY_PRIOR if mode == "prior" else None,
+        most_hits=MOST_HITS,
+        durable=True,
+    )
+    try:
+        for entry in session.ask_batch(batch, labels.asked):
+            labels = labels.with_entry(entry)
+    except BudgetSpent as error:
+        return replace(labels, stopped=str(error))
+    return labels
+
+
+def _prior_codes(prior: ArrayLike | None, mode: str, names: tuple[object, ...], requests: int) -> NDArray[np.intp]:
+    """Return the index of the class that is expected for each request; -1 where none is."""
+    if mode != "prior":
+        if prior is not None:
+            raise InvalidParameter("prior", prior, "left out, unless mode is 'prior'")
+        return np.full(requests, -1, dtype=np.intp)
+    index = {value: code for code, value in enumerate(names)}
+    try:
+        different, places = _distinct(np.asarray(prior), requests)
+        codes = [index[value] for value in different]
+    except (ValueError, TypeError):  # of another shape, or with what cannot be a class
+        raise InvalidParameter("prior", prior, f"a class for each of the {requests} requests") from None
+    except KeyError as error:
+        raise InvalidParameter("prior", error.args[0], "one of the classes for each request") from None
+    return np.array(codes, dtype=np.intp)[places]
+
+
+def _distinct(values: NDArray[np.generic], count: int) -> tuple[list[object], NDArray[np.intp]]:
+    """Return the different values, and which of them each is."""
+    if values.shape != (count,):
+        raise ValueError
+    if values.dtype != np.object_:
+        different, places = np.unique(values, return_inverse=True)
+        return different.tolist(), places
+    seen: dict[object, int] = {}  # what has no order
+    places = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], dtype=np.intp)
+    return list(seen), places
+
+
+def _started(start: int | Labels, names: tuple[object, ...], requests: int) -> Labels:
+    if isinstance(start, Labels):
+        if start.classes != names or start.asked > requests:
+            raise InvalidParameter("start", start, f"labels of these classes, of at most {requests} requests")
+        return start.resized(requests)
+    first = checks.place("start", start, requests, "the number of requests, or earlier labels")
+    return replace(Labels.nothing(names, requests), asked=first)
+
+
 def recall(session: Session, name: str = "labels", requests: int | None = None) -> Labels:
     """Return the labels that a session's ledger has under a name: after a crash, say.
 
@@ -160,20 +281,16 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
         )
         raise InvalidParameter("name", name, expected)
     *classes, _, _ = outcomes.pop()
-    answered = max(_first(batch) + len(batch) for batch in batches)
+    answered = max(_first_request(batch) + len(batch) for batch in batches)
     if requests is not None and checks.positive_integer("requests", requests) < answered:
         raise InvalidParameter("requests", requests, f"at least {answered}, as many as were answered")
-    return gathered(Labels.nothing(tuple(classes), answered if requests is None else requests), batches)
-
-
-def gathered(labels: Labels, batches: Iterable[BatchEntry]) -> Labels:
-    """Return labels with what batches hold."""
+    labels = Labels.nothing(tuple(classes), answered if requests is None else requests)
     for batch in batches:
-        labels = labels.with_codes(_first(batch), batch.indices, np.array(batch.hit_places, dtype=np.intp))
+        labels = labels.with_entry(batch)
     return labels
 
 
-def _first(batch: BatchEntry) -> int:
-    if not isinstance(batch.first.key, int):
-        raise InvalidParameter("name", batch.first.algorithm, "the name of labels")
-    return batch.first.key
+def _first_request(entry: BatchEntry) -> int:
+    if not isinstance(entry.first.key, int):
+        raise InvalidParameter("name", entry.first.algorithm, "the name of labels")
+    return entry.first.key

@@ -1,10 +1,19 @@
-"""Votes: how many teachers chose each class, for many public requests. As secret as the data.
+"""Votes: how many teachers chose each class, for many public requests, and how they become labels and hits.
 
 The private data is split among the teachers, so a changed record changes one teacher: on every request that
-teacher may vote for another class, which moves two counts of the row by one.
+teacher may vote for another class, which moves two counts of the row by one. Votes are as secret as the data.
 
->>> Votes([[3, 1, 0], [0, 0, 4]], teachers=4)
-<votes of 4 teachers on 2 requests, 3 classes>
+From a row to one outcome is one ε-DP computation: it may first test whether enough teachers agree (ε₁), then
+choose a class (ε₂): together ε₁ + ε₂. A mode says which outcomes cost.
+
+>>> from targetcharge.mechanisms.choice import CHOICES
+>>> from targetcharge.randomness import SystemEntropy
+>>> votes = Votes([[0, 250], [125, 125]], teachers=250)
+>>> votes
+<votes of 250 teachers on 2 requests, 2 classes>
+>>> aggregator = Aggregator(CHOICES["exponential"](1.0), Agreement(threshold=190, epsilon=1.0))
+>>> aggregator.draw(votes.rows(0, 2), SystemEntropy()).tolist()  # the second: too few agree
+[1, 2]
 >>> Votes([[3, 1, 0], [0, 0, 5]], teachers=4)
 Traceback (most recent call last):
 targetcharge.errors.InvalidParameter: votes is <list>; it must be rows that sum to teachers=4: row 1 does not
@@ -12,24 +21,49 @@ targetcharge.errors.InvalidParameter: votes is <list>; it must be rows that sum 
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
+from targetcharge.accounting.targets import Boundary, Disagreement, Everything, NotPrior
+from targetcharge.accounting.targets.boundary import LEAST_DOUBT
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger.batch import MOST_OUTCOMES
+from targetcharge.mechanisms.choice import CHOICES
+from targetcharge.randomness import Rate, bernoulli_array, discrete_laplace_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from targetcharge.accounting.targets import Target
+    from targetcharge.mechanisms.choice import Choice
+    from targetcharge.randomness import Entropy
+
+MODES: Final = ("boundary", "prior", "twice", "plain")
+
+CAUTION: Final = 2.0
+"""Of the boundary wrapper, if nobody chooses: it buys the most labels on real votes."""
+
 MOST_TEACHERS: Final = 10**6
 
-_CELLS: Final = 2**20
+_CHECKED: Final = 2**20
 """Counts that are checked at a time."""
 
+_DRAWN: Final = 2**18
+"""Counts that are drawn from at a time: what bounds the memory."""
+
 _MARKS: Final = 2
-"""Outcomes that are no class: too close to call, too few agree."""
+"""Outcomes that are no class: too few agree, too close to call."""
+
+
+def target_of(mode: str, caution: float = CAUTION) -> Target:
+    """Return what costs in a mode; the caution is the boundary wrapper's."""
+    if mode == "boundary":
+        return Boundary(caution)
+    return {"prior": NotPrior(prior=None), "twice": Disagreement(), "plain": Everything()}[mode]
 
 
 @final
@@ -55,7 +89,7 @@ class Votes:
             raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")
         self.teachers = int(teachers)
         self._counts = _table(votes)
-        rows = max(1, _CELLS // self.classes)
+        rows = max(1, _CHECKED // self.classes)
         for first in range(0, len(self), rows):
             _check(votes, self._counts[first : first + rows], self.teachers, first)
 
@@ -111,3 +145,137 @@ def _check(votes: ArrayLike, block: NDArray[np.generic], teachers: int, start: i
     for expected, rows in wrong.items():
         if rows.any():
             raise InvalidParameter("votes", votes, expected.format(start + int(rows.argmax())))
+
+
+@final
+class Agreement:
+    """The test that the largest count, with discrete Laplace noise of rate ε, reaches a threshold.
+
+    A changed record moves the largest count by at most one, so it is ε-DP.
+    """
+
+    def __init__(self, threshold: float, epsilon: float) -> None:
+        """Test against a threshold."""
+        self._least = math.ceil(threshold)
+        self._rate = Rate.at_most(epsilon)
+
+    def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.bool_]:
+        """Return which rows pass."""
+        noise = discrete_laplace_array(entropy, self._rate, len(counts))
+        passed: NDArray[np.bool_] = counts.max(axis=1) + noise >= self._least
+        return passed
+
+    def law(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the probabilities to pass and to fail, each without cancellation."""
+        distance = self._least - counts.max(axis=1)
+        return self._at_least(distance), self._at_least(1 - distance)
+
+    def _at_least(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return Pr[noise ≥ d]: p^d/(1+p) above 0, else (1 + p·(1 - p^{-d}))/(1+p), with p = e^{-rate}."""
+        rate = self._rate.numerator / self._rate.denominator
+        p, tail = math.exp(-rate), np.exp(-rate * np.abs(distance))
+        return np.where(distance > 0, tail, 1 + p * (1 - tail)) / (1 + p)
+
+
+@final
+@dataclass(frozen=True)
+class Aggregator:
+    """A choice, perhaps after a test of agreement.
+
+    Attributes:
+        choice: of a class.
+        agreement: the test before it, if there is one.
+    """
+
+    choice: Choice
+    agreement: Agreement | None = None
+
+    def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
+        """Return a column for each row, or the number of columns where too few agree."""
+        chosen = self.choice.choose_rows(counts, entropy)
+        if self.agreement is None:
+            return chosen
+        return np.where(self.agreement.draw(counts, entropy), chosen, counts.shape[1])
+
+    def rest(self, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return the probability of all outcomes but the likeliest: what the boundary wrapper needs."""
+        rest = self.choice.rest_of_rows(counts)
+        if rest is None or self.agreement is None:
+            return rest
+        passed, low = self.agreement.law(counts)
+        return np.where(low >= passed * (1 - rest), passed, low + passed * rest)
+
+
+def aggregator_of(
+    mechanism: str, mode: str, epsilon: float, threshold: float | None, threshold_epsilon: float | None
+) -> Aggregator:
+    """Return the aggregator of checked parameters, as `label` takes them."""
+    choice = CHOICES[checks.choice("mechanism", mechanism, tuple(CHOICES))]
+    if mechanism == "noisy_max" and mode == "boundary":
+        msg = "noisy_max cannot tell its probabilities quickly, which mode 'boundary' needs: take permute_and_flip"
+        raise NotAllowed(msg)
+    epsilon = checks.query_epsilon(epsilon, "epsilon")
+    if threshold is None:
+        if threshold_epsilon is not None:
+            raise InvalidParameter("threshold_epsilon", threshold_epsilon, "left out where there is no threshold")
+        return Aggregator(choice(epsilon))
+    least = checks.threshold("threshold", threshold)
+    share = epsilon / 2 if threshold_epsilon is None else threshold_epsilon
+    # The difference is rounded to nearest, which may be up: a step down keeps the sum within ε.
+    rest = float(np.nextafter(epsilon - checks.real("threshold_epsilon", share, "a number"), 0.0))
+    if not min(share, rest) >= checks.MIN_QUERY_EPSILON:
+        expected = f"below epsilon={epsilon:g}, with {checks.MIN_QUERY_EPSILON:g} or more for each of the two"
+        raise InvalidParameter("threshold_epsilon", share, expected)
+    return Aggregator(choice(rest), Agreement(least, share))
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class VoteDrawing:
+    """Draws the outcomes of requests: the index of a class, then that of "too few agree" and "too close to call".
+
+    Attributes:
+        votes: on all requests.
+        aggregator: from a row of votes to an outcome.
+        target: which outcomes are hits.
+        prior: the index of the class that is expected for each request; -1 where none is.
+    """
+
+    votes: Votes
+    aggregator: Aggregator
+    target: Target
+    prior: NDArray[np.intp]
+
+    def draw(
+        self, _: object, entropy: Entropy, first: int, last: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the outcomes of the requests from one up to another, and which of them are hits."""
+        rows = max(1, _DRAWN // self.votes.classes)
+        parts = [self._block(start, min(start + rows, last), entropy) for start in range(first, last, rows)]
+        outcomes, hits = zip(*parts, strict=True)
+        return np.concatenate(outcomes), np.concatenate(hits)
+
+    def _block(self, first: int, last: int, entropy: Entropy) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        counts, too_close = self.votes.rows(first, last), self.votes.classes + 1
+        drawn = self.aggregator.draw(counts, entropy)
+        match self.target:
+            case Boundary(caution):
+                marked = bernoulli_array(entropy, _mark_probability(self.aggregator.rest(counts), caution))
+                return np.where(marked, too_close, drawn), marked
+            case Disagreement():
+                differ = drawn != self.aggregator.draw(counts, entropy)
+                return np.where(differ, too_close, drawn), differ
+            case NotPrior():
+                return drawn, drawn != self.prior[first:last]
+            case _:
+                return drawn, np.ones(len(drawn), dtype=np.bool_)
+
+
+def _mark_probability(rest: NDArray[np.float64] | None, caution: float) -> NDArray[np.float64]:
+    """Return what `Boundary.mark_probability` does, for many rows: cπ/(1+cπ), at most c/(2+c)."""
+    if rest is None:
+        msg = "the boundary wrapper needs the probabilities of the outcomes"
+        raise TypeError(msg)
+    doubt = caution * np.clip(rest, LEAST_DOUBT, 0.5)
+    marks: NDArray[np.float64] = doubt / (1 + doubt)
+    return marks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -39,39 +39,14 @@ if TYPE_CHECKING:
     Aggregate = Callable[[Value], Algorithm]
     """From the published value to a private algorithm of the copies' estimates, an array."""
 
-_CELLS: Final = 2**18
-"""Estimates that are held together at most."""
+_ESTIMATES: Final = 2**18
+"""Estimates of all copies that are held at a time, at most."""
 
 _LEAST_PACE: Final = 16
 _MOST_PACE: Final = 4_096
 
 _MOST_MOVES: Final = 16
 """At one look; a move that misses its aim comes at least twice as close."""
-
-
-class Publisher(Protocol):
-    """What a stream publishes through."""
-
-    @property
-    def value(self) -> Value:
-        """Return what was published last."""
-        ...
-
-    def look(self, row: Row) -> Value:
-        """Return the value now.
-
-        Raises:
-            BudgetSpent: if a change is not covered.
-        """
-        ...
-
-    def publish(self, count: int, rows: Rows) -> NDArray[Any]:
-        """Return the value at each of some moments: fewer, if the budget ends on the way.
-
-        Raises:
-            BudgetSpent: if not even the first is covered.
-        """
-        ...
 
 
 @final
@@ -91,21 +66,25 @@ class ByConsensus:
 
     def look(self, row: Row) -> float:
         """Return the value now: after a long move it looks again, since that may not have hit its aim."""
-        before, found = self.value, self._once(row)
+        before, value = self.value, self._look_once(row)
         for _ in range(_MOST_MOVES):
-            if found == before:
+            if value == before:
                 break
             try:
-                before, found = found, self._once(row)
+                before, value = value, self._look_once(row)
             except BudgetSpent:  # what was published before that holds
                 break
-        return found
+        return value
 
-    def _once(self, row: Row) -> float:
+    def _look_once(self, row: Row) -> float:
         return float(self.publish(1, lambda *_: row()[None, :])[0])
 
     def publish(self, count: int, rows: Rows) -> NDArray[np.float64]:
-        """Return the value at each moment."""
+        """Return the value at each moment: fewer, if the budget ends on the way.
+
+        Raises:
+            BudgetSpent: if not even the first is covered.
+        """
         values = self._consensus.grid.values
         batch = Batch(
             (together("robust stream", self._consensus.epsilon, NotPrior(prior=None)),),
@@ -122,8 +101,8 @@ class ByConsensus:
         except BudgetSpent:
             if not parts:
                 raise
-        found: NDArray[np.float64] = np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])]
-        return found
+        published: NDArray[np.float64] = np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])]
+        return published
 
 
 @final
@@ -138,15 +117,15 @@ class _Path:
 
     def draw(self, _: object, entropy: Entropy, first: int, last: int) -> Drawn:
         """Return the place at each moment, and where it is another one than before."""
-        some = max(1, _CELLS // self._consensus.copies)
+        block = max(1, _ESTIMATES // self._consensus.copies)
         parts = [np.array([self._place])]
-        for start in range(first, last, some):
-            parts += self._along(self._rows(start, min(start + some, last)), entropy)
+        for start in range(first, last, block):
+            parts += self._along(self._rows(start, min(start + block, last)), entropy)
         places = np.concatenate(parts)
         return places[1:], places[1:] != places[:-1]
 
     def _along(self, rows: NDArray[np.float64], entropy: Entropy) -> list[NDArray[np.intp]]:
-        """Return the places for some rows. What is drawn after a move is drawn again, from where it went."""
+        """Return the places for a block of rows. What is drawn after a move is drawn again, from where it went."""
         parts, done = [], 0
         while done < len(rows):
             drawn = self._consensus.draw(rows[done : done + self._pace], self._place, entropy)
@@ -160,7 +139,7 @@ class _Path:
         return parts
 
     def __repr__(self) -> str:
-        """Return nothing of it."""
+        """Return nothing of the path."""
         return "<path of a stream>"
 
 
@@ -170,6 +149,9 @@ class ByAggregation:
 
     def __init__(self, session: Session, aggregate: Aggregate, value: object, query_epsilon: float) -> None:
         """Start with a public value."""
+        if not callable(aggregate):
+            expected = "a function of the published value that returns an algorithm"
+            raise InvalidParameter("aggregate", aggregate, expected)
         self._session = session
         self._aggregate = aggregate
         self._query_epsilon = query_epsilon
@@ -185,21 +167,21 @@ class ByAggregation:
 
     def look(self, row: Row) -> object:
         """Return the value now."""
-        found: object = self.publish(1, lambda *_: row()[None, :])[0]
-        return found
+        value: object = self.publish(1, lambda *_: row()[None, :])[0]
+        return value
 
     def publish(self, count: int, rows: Rows) -> NDArray[Any]:
-        """Return the value at each moment."""
-        found = np.empty(count, dtype=np.object_)
+        """Return the value at each moment, as `ByConsensus.publish` does."""
+        values = np.empty(count, dtype=np.object_)
         for moment in range(count):
             try:
                 self._value = self._session.ask_prior(self._algorithm(moment, rows), self._value).outcome
             except BudgetSpent:
                 if not moment:
                     raise
-                return found[:moment]
-            found[moment] = self._value
-        return found
+                return values[:moment]
+            values[moment] = self._value
+        return values
 
     def _algorithm(self, moment: int, rows: Rows) -> Algorithm:
         algorithm = self._aggregate(self._value)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.sessions.reading import Reading
     from targetcharge.streaming.copies import Copies, Items, Make, Weights
-    from targetcharge.streaming.publishing import Aggregate, Publisher, Value
+    from targetcharge.streaming.publishing import Aggregate, Value
 
 _ENTRIES = 1_000
 """What the ledger in memory remembers of the past."""
@@ -93,12 +93,12 @@ class RobustStream:
         self._session = Session(
             None, budget, self.plan.query_epsilon, transcript=_ENTRIES, unit="the randomness of one copy"
         )
-        consensus = Consensus(grid, self.plan.copies, self.plan.query_epsilon, inertia)
-        self._publisher: Publisher = (
-            ByConsensus(self._session, consensus, grid.place("start", start))
-            if aggregate is None
-            else ByAggregation(self._session, _function(aggregate), start, self.plan.query_epsilon)
-        )
+        self._publisher: ByConsensus | ByAggregation
+        if aggregate is None:
+            consensus = Consensus(grid, self.plan.copies, self.plan.query_epsilon, inertia)
+            self._publisher = ByConsensus(self._session, consensus, grid.place("start", start))
+        else:
+            self._publisher = ByAggregation(self._session, aggregate, start, self.plan.query_epsilon)
 
     def update(self, item: object, weight: float | None = None) -> None:
         """Take in one element of the stream; publish nothing."""
@@ -219,14 +219,6 @@ def _copies(sketch: Kind | Make, count: int) -> Copies:
     if isinstance(sketch, type):
         raise InvalidParameter("sketch", sketch, f"one of this kind: {sketch.__name__}()")
     return sketch.copies(count, SystemEntropy())
-
-
-def _function(aggregate: Aggregate) -> Aggregate:
-    if not callable(aggregate):
-        raise InvalidParameter(
-            "aggregate", aggregate, "a function of the published value that returns an algorithm"
-        )
-    return aggregate
 
 
 def _weights(weights: ArrayLike, count: int) -> NDArray[np.float64]:
