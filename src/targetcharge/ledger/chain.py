@@ -46,12 +46,7 @@ def chained(state: LedgerState, entries: Iterable[Entry]) -> tuple[list[Row], Le
 
 
 def verify_chain(ledger: Path | str, rows: Iterable[Row], state: LedgerState) -> None:
-    """Refuse a ledger in which a hash or a total is not right.
-
-    Args:
-        ledger: its name.
-        rows: all its entries.
-        state: where it says that it stands.
+    """Refuse a ledger, of this name, with these rows and this state, in which a hash or a total is not right.
 
     Raises:
         LedgerError: naming the first entry that is not what was written.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.sqlite.database import Database
-from targetcharge.ledger.sqlite.files import in_locked_folder, inode, put_in_place, translated, unfinished
+from targetcharge.ledger.sqlite.files import in_locked_folder, inode, put_in_place, sync, translated, unfinished
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
 from targetcharge.ledger.state import LedgerState
 
@@ -130,11 +130,7 @@ def _write(draft: Path, state: LedgerState) -> LedgerState:
             database.create(state)
         database.checkpoint()
         written = database.state()
-    handle = os.open(draft, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(draft, os.O_RDWR)
     return written
 
 

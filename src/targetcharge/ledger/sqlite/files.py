@@ -26,7 +26,6 @@ from targetcharge.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 Result = TypeVar("Result")
@@ -36,15 +35,10 @@ _PAUSE_SECONDS: Final = 0.005
 
 
 def in_locked_file(path: Path, work: Callable[[int], Result], *, shared: bool = False) -> Result:
-    """Do something with the file that a path names while nobody else does.
+    """Do something with the open file that a path names while nobody else does, or others who only read as well.
 
     A function and no context, here and below: an interrupt at the beginning of an `__exit__` in Python, or before
     the `with` is reached, would leave it locked.
-
-    Args:
-        path: of a file that exists.
-        work: takes the open file's number.
-        shared: whether others may do so at the same time, who only read as well.
     """
     while True:
         handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
@@ -121,7 +115,12 @@ def write_whole(path: Path, content: bytes) -> None:
 def put_in_place(draft: Path, path: Path) -> None:
     """Give a complete and synced file its name, durably."""
     draft.replace(path)
-    handle = os.open(path.parent, os.O_RDONLY)
+    sync(path.parent, os.O_RDONLY)
+
+
+def sync(path: Path, flags: int) -> None:
+    """Make a file or folder durable, opened with these flags."""
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
@@ -153,10 +152,6 @@ class LedgerFile:
         if inode(self.path) != self.inode or (self._log_inode and inode(self._log) != self._log_inode):
             msg = f"the ledger {self.path} was moved or replaced while it was open: no answer is given"
             raise LedgerError(msg)
-
-    def translated(self) -> AbstractContextManager[None]:
-        """Turn the database's and the file system's errors into ours."""
-        return translated(self.path)
 
 
 def inode(path: Path) -> int:

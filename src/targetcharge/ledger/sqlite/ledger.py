@@ -21,7 +21,7 @@ from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.room import already_published, check, load
 from targetcharge.ledger.sqlite.creation import connect
-from targetcharge.ledger.sqlite.files import LedgerFile, unusable
+from targetcharge.ledger.sqlite.files import LedgerFile, translated, unusable
 from targetcharge.ledger.sqlite.locks import OwnLocks, exclusive_lock, remove_left_over
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
 from targetcharge.ledger.sqlite.verify import check_totals
@@ -69,7 +69,7 @@ class SqliteLedger(Ledger):
         self._witnesses = Witnesses(self._file)
         self._transactions = Transactions(self._database, self._file, self._witnesses, self._nothing)
         try:
-            with self._file.translated():
+            with translated(self._file.path):
                 self._open(terms, restored)
         except BaseException:
             self.close()
@@ -126,7 +126,7 @@ class SqliteLedger(Ledger):
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
-        with self._lock, self._file.translated():
+        with self._lock, translated(self._file.path):
             if not self._closed:
                 self._transactions.resolve()
                 self._refresh()
@@ -290,7 +290,7 @@ class SqliteLedger(Ledger):
         file: FileIO | None = None
         try:
             file = exclusive_lock(self._file.path)
-            with self._lock, self._file.translated():
+            with self._lock, translated(self._file.path):
                 self._transactions.exclusive = file
                 if self._transactions.locks is not None and not self._transactions.broken:
                     self.forfeit("interrupted")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import Spent
+from targetcharge.ledger.sqlite.files import translated
 from targetcharge.ledger.sqlite.locks import OtherLocks, OwnLocks, holds_exclusive_lock
 from targetcharge.ledger.state import LedgerState, Reservation, SeqBlock
 
@@ -52,14 +53,7 @@ class SessionState:
 
 @final
 class Draft:
-    """A transaction that is being written.
-
-    Attributes:
-        state: of the ledger, after what was written so far.
-        start: the number of the last entry before it.
-        held: what the session holds back then.
-        block: the seqs that it may use then.
-    """
+    """A transaction that is being written: the ledger's state and the session's after what was written so far."""
 
     def __init__(self, database: Database, session: SessionState) -> None:
         """Begin where the ledger stands."""
@@ -137,10 +131,7 @@ class Transactions:
     def commit(self, work: Callable[[Draft], None], *, ends_call: bool = False, tell: bool = True) -> None:
         """Write waiting misses and what `work` does in one transaction; then tell the witnesses.
 
-        Args:
-            work: writes.
-            ends_call: whether the running call needs its reservation no longer.
-            tell: whether to tell the witnesses.
+        With `ends_call` the running call needs its reservation no longer.
         """
         self._file.check()
         self.resolve()
@@ -233,7 +224,7 @@ class Transactions:
     def fatal(self) -> Iterator[None]:
         """After the data was touched: what cannot be written stays spent, and this access to the ledger ends."""
         try:
-            with self._file.translated():
+            with translated(self._file.path):
                 yield
         except LedgerError:
             self.give_up()
@@ -242,7 +233,7 @@ class Transactions:
     @contextmanager
     def resolved(self) -> Iterator[Database]:
         """Return the database, to be read outside of transactions: only what is durable may be seen."""
-        with self._file.translated():
+        with translated(self._file.path):
             self.resolve()
             yield self._database
 
@@ -266,9 +257,8 @@ class Transactions:
     def spend_for_dead(self, *, spare_idle: bool) -> None:
         """Spend what sessions held back that ended without closing.
 
-        Args:
-            spare_idle: whether those that died between two calls spend nothing. Where a broken call charges every
-                unit, a kernel that is shut down in the evening would cost everybody a hit.
+        With `spare_idle` those that died between two calls spend nothing: where a broken call charges every unit,
+        a kernel that is shut down in the evening would cost everybody a hit.
         """
         for name in self._database.reservations(but=self.name):
             with OtherLocks(self._file.path, name) as locks:

@@ -156,10 +156,7 @@ class Witnesses:
     def tell(self, state: LedgerState, *, opening: bool = False, anew: bool = False) -> None:
         """Write how far the ledger got.
 
-        Args:
-            state: where it stands.
-            opening: whether to make the state folder, if it is missing.
-            anew: whether what they knew was about another file.
+        The state folder is made only when `opening`; `anew` if what the witnesses knew was about another file.
         """
         record = WitnessRecord.of(state, self._inode)
         home = self._home = self._home or WitnessFile.at_home(record.ledger)
