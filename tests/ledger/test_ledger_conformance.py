@@ -39,7 +39,7 @@ def bare(request, tmp_path):
 
 
 def answer(ledger, hit, outcome=None, **more):
-    return Answer(outcome, hit, float(hit), ledger.number(), grains=(int(hit),), **more)
+    return Answer(outcome, hit, float(hit), ledger.next_seq(), grains=(int(hit),), **more)
 
 
 def test_hits_are_charged_and_misses_are_free(bare):

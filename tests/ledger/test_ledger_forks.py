@@ -173,7 +173,7 @@ def test_a_reservation_whose_commit_got_no_reply_is_not_taken_for_a_larger_one(p
         assert len(session.select([score] * 3, k=3)) == 3
         ledger = session._ledger
         while ledger._transactions.session.block.left:  # as after a thousand questions
-            ledger.number()
+            ledger.next_seq()
         loses_a_reply()
         with pytest.raises(tc.LedgerError):
             session.test(no)

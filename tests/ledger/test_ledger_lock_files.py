@@ -26,12 +26,12 @@ def path(tmp_path):
     return tmp_path / "ledger.db"
 
 
-def tenants(path):
+def lock_folder(path):
     return path.with_name(path.name + "-tenants")
 
 
 def lock_files(path):
-    return sorted(file.suffix for file in tenants(path).glob("*")) if tenants(path).exists() else []
+    return sorted(file.suffix for file in lock_folder(path).glob("*")) if lock_folder(path).exists() else []
 
 
 # None is left behind.
@@ -44,10 +44,10 @@ def test_openings_on_a_full_disk_leave_no_lock_files(path, times):
         with child(children.opens_on_a_full_disk, path, path.stat().st_size) as process:
             assert process.hear()[0] == "LedgerError"
             process.ends()
-        assert not tenants(path).exists()
+        assert not lock_folder(path).exists()
     with opened(path) as session:
         assert (session.meter.hits, session.test(yes).hit) == (0, True)
-    assert not tenants(path).exists()
+    assert not lock_folder(path).exists()
 
 
 def test_lock_files_without_a_row_are_removed_by_the_next_session(path):
@@ -55,9 +55,9 @@ def test_lock_files_without_a_row_are_removed_by_the_next_session(path):
         session.test(yes)
         for name in ("dead", "gone"):
             for kind in ("alive", "run"):
-                (tenants(path) / f"{name}.{kind}").write_bytes(b"\1")
-        (tenants(path) / "half.run").touch()
-        (tenants(path) / "notes.txt").touch()
+                (lock_folder(path) / f"{name}.{kind}").write_bytes(b"\1")
+        (lock_folder(path) / "half.run").touch()
+        (lock_folder(path) / "notes.txt").touch()
         with opened(path):
             assert lock_files(path) == [".alive", ".alive", ".run", ".run", ".txt"]
         assert session.test(yes).hit
@@ -68,8 +68,8 @@ def test_lock_files_that_are_locked_are_left_alone(path):
     """An earlier version makes them before it has a row."""
     with opened(path) as session:
         locks = session._ledger._transactions.locks
-        copies = [tenants(path) / f"other.{kind}" for kind in ("alive", "run")]
-        for file, copy in zip(sorted(tenants(path).iterdir()), copies, strict=True):
+        copies = [lock_folder(path) / f"other.{kind}" for kind in ("alive", "run")]
+        for file, copy in zip(sorted(lock_folder(path).iterdir()), copies, strict=True):
             copy.hardlink_to(file)  # the same file, and so locked
         opened(path).close()
         assert all(copy.exists() for copy in copies)
@@ -85,19 +85,19 @@ def test_sessions_that_open_and_close_at_once_never_remove_each_others_files(pat
         assert all(pool.map(open_and_hit, range(60)))
     with opened(path, 229) as session:
         assert (session.meter.hits, spent(session)) == (60, [])
-    assert not tenants(path).exists()
+    assert not lock_folder(path).exists()
 
 
 # Who loses them publishes nothing on top.
 
 
 def remove_all(path):
-    shutil.rmtree(tenants(path), ignore_errors=True)
+    shutil.rmtree(lock_folder(path), ignore_errors=True)
 
 
 def remove_some(kind):
     def remove(path):
-        for file in tenants(path).glob(f"*.{kind}"):
+        for file in lock_folder(path).glob(f"*.{kind}"):
             file.unlink(missing_ok=True)
 
     return remove
@@ -212,7 +212,7 @@ def test_a_miss_that_cannot_be_written_at_closing_is_told(path):
         session.close()
 
 
-# Alone.
+# The exclusive lock.
 
 
 def ledger_of(path):
@@ -224,7 +224,7 @@ def ledger_of(path):
 
 def publish(ledger, most, *, hit=True):
     ledger.reserve(most)
-    answer = Answer(7 if hit else None, hit, float(hit), ledger.number(), grains=(int(hit),))
+    answer = Answer(7 if hit else None, hit, float(hit), ledger.next_seq(), grains=(int(hit),))
     ledger.settle(Settlement((answer,)))
 
 
@@ -241,7 +241,7 @@ def test_a_lock_that_was_replaced_while_waiting_is_waited_for_again(path):
     third = threading.Thread(target=wait)
     third.start()
     assert not waited.wait(0.2)
-    (tenants(path) / "alone").unlink()
+    (lock_folder(path) / "alone").unlink()
     second = []
     other = threading.Thread(target=lambda: second.append(exclusive_lock(path)))
     other.start()
@@ -258,17 +258,17 @@ def test_a_lock_that_was_replaced_while_waiting_is_waited_for_again(path):
 @pytest.mark.parametrize("what", ["alone", "folder"])
 @pytest.mark.parametrize("hit", [True, False])
 @pytest.mark.parametrize("entered", [True, False], ids=["and another enters", ""])
-def test_of_two_that_are_alone_by_different_files_one_publishes(path, what, hit, entered):
+def test_of_two_that_locked_different_files_one_publishes(path, what, hit, entered):
     (first, most), (second, _) = ledger_of(path), ledger_of(path)
     with ExitStack() as stack:
         stack.callback(second.close)
-        with first.alone():
+        with first.exclusive():
             if what == "alone":
-                (tenants(path) / "alone").unlink()
+                (lock_folder(path) / "alone").unlink()
             else:
                 remove_all(path)
             if entered:
-                ThreadPoolExecutor().submit(_publish_alone, second, most).result(20)
+                ThreadPoolExecutor().submit(_publish_exclusively, second, most).result(20)
             with pytest.raises(tc.LedgerError, match=REMOVED):
                 publish(first, most, hit=hit)
         first.close()
@@ -276,17 +276,17 @@ def test_of_two_that_are_alone_by_different_files_one_publishes(path, what, hit,
     verify(path)
 
 
-def _publish_alone(ledger, most):
-    with ledger.alone():
+def _publish_exclusively(ledger, most):
+    with ledger.exclusive():
         publish(ledger, most)
 
 
 def test_a_lock_that_was_removed_between_calls_is_made_again(path):
     ledger, most = ledger_of(path)
     for _ in range(3):
-        with ledger.alone():
+        with ledger.exclusive():
             publish(ledger, most)
-        (tenants(path) / "alone").unlink()
+        (lock_folder(path) / "alone").unlink()
     ledger.close()
     assert verify(path) == 3
 
@@ -294,12 +294,12 @@ def test_a_lock_that_was_removed_between_calls_is_made_again(path):
 def test_what_was_spared_for_dying_idle_is_not_for_losing_its_files(path):
     """It still thinks that it holds a hit, and may be told one before it finds out."""
     (first, most), (second, _) = ledger_of(path), ledger_of(path)
-    with first.alone():
+    with first.exclusive():
         publish(first, most, hit=False)
     remove_some("alive")(path)
-    with second.alone():
+    with second.exclusive():
         assert [entry.why for entry in second.entries() if not isinstance(entry, Answer)] == ["abandoned"]
-    with pytest.raises(tc.LedgerError, match=REMOVED), first.alone():
+    with pytest.raises(tc.LedgerError, match=REMOVED), first.exclusive():
         publish(first, most)
     first.close()
     second.close()

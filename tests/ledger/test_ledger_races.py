@@ -166,7 +166,7 @@ def test_a_process_that_died_is_found_when_its_hits_are_needed(tmp_path):
         assert [entry.why for entry in spent(session)] == ["abandoned"]
 
 
-def test_the_tenants_that_died_are_buried_once(tmp_path):
+def test_what_sessions_held_that_died_is_spent_once(tmp_path):
     path = tmp_path / "ledger.db"
     for _ in range(3):
         session = opened(path)

@@ -261,7 +261,7 @@ def test_a_ledger_that_was_moved_with_its_witness_goes_on(tmp_path):
         assert session.meter.hits == 3
 
 
-def test_a_lost_folder_of_tenants_frees_nothing(tmp_path):
+def test_a_lost_folder_of_lock_files_frees_nothing(tmp_path):
     path = tmp_path / "ledger.db"
     session = opened(path)
     session.test(no)

@@ -34,7 +34,7 @@ def bare(request, tmp_path):
 
 def publish(ledger, most, codes, hits=(), count=None):
     ledger.reserve(replace(most, count=max(1, len(hits)) if count is None else count, answers=len(codes)))
-    sheet = sheet_of(codes, hits, seq=ledger.number(len(codes)))
+    sheet = sheet_of(codes, hits, seq=ledger.next_seq(len(codes)))
     ledger.settle(Settlement((sheet,), durable=True))
     return sheet
 
@@ -71,7 +71,7 @@ def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
         sheet = publish(ledger, most, [0] * count)
         seqs += range(sheet.first.seq, sheet.seq + 1)
         ledger.reserve(most)
-        seqs.append(ledger.number())
+        seqs.append(ledger.next_seq())
         ledger.settle(Settlement((Answer(None, False, 0.0, seqs[-1], grains=(0,)),)))
     assert seqs == list(range(1, len(seqs) + 1))
     assert [answer.seq for answer in ledger.answers()] == seqs
@@ -81,7 +81,7 @@ def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
 def test_a_sheet_that_was_reserved_and_never_settled_is_spent(bare):
     ledger, most = bare
     ledger.reserve(replace(most, count=7, answers=5))
-    ledger.number(5)
+    ledger.next_seq(5)
     ledger.forfeit("labels")
     assert ledger.meters[0].hits == 7
     sheet = publish(ledger, most, [0, 1], (1,))

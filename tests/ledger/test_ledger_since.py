@@ -1,4 +1,4 @@
-"""What a roll needs of every ledger: what is new since an entry, its hash, being alone; and later fields."""
+"""What a roll needs of ledgers: what is new since an entry, its hash, the exclusive lock; and later fields."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def most_of(ledger, count=1):
 
 
 def answer(ledger, *, hit, **more):
-    return Answer(7 if hit else None, hit, float(hit), ledger.number(), grains=(int(hit),), **more)
+    return Answer(7 if hit else None, hit, float(hit), ledger.next_seq(), grains=(int(hit),), **more)
 
 
 def publish(ledger, *hits, **more):
@@ -73,10 +73,10 @@ def test_what_a_broken_call_spent_is_new_as_well(ledger):
 
 def test_being_alone_charges_what_an_interrupted_call_left(ledger):
     ledger.reserve(most_of(ledger))
-    with ledger.alone():
+    with ledger.exclusive():
         number, (entry,) = ledger.since(0)
         assert (number, type(entry), entry.count) == (1, Spent, 1)
-    with ledger.alone():
+    with ledger.exclusive():
         assert ledger.since(1) == (1, [])
 
 
@@ -116,7 +116,7 @@ def test_what_others_wrote_is_new_and_the_dead_are_buried_when_one_is_alone(tmp_
     session._ledger, session._turn = other, type("Turn", (), {})()
     session._finalizer = type("Finalizer", (), {"detach": lambda _: None})()
     crash(session)
-    with one.alone():
+    with one.exclusive():
         number, (spent,) = one.since(1)
         assert (number, spent.why, spent.count) == (2, "abandoned", 1)
     one.close()

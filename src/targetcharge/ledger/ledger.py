@@ -91,7 +91,7 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def number(self, count: int = 1) -> int:
+    def next_seq(self, count: int = 1) -> int:
         """Return the next answer's seq, the first of `count` in a row. Only between `reserve` and `settle`."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class Ledger(ABC):
         """Spend the whole reservation of a call that broke."""
 
     @abstractmethod
-    def rest(self) -> None:
+    def end_call(self) -> None:
         """End a call, however it ended: others that wait for it may go on."""
 
     @abstractmethod
@@ -140,8 +140,8 @@ class Ledger(ABC):
         """Return the hash of an entry (of the header, for 0); None if there is none, or the ledger keeps none."""
 
     @abstractmethod
-    def alone(self) -> AbstractContextManager[object]:
-        """Return a context in which no other session on this ledger is: they wait.
+    def exclusive(self) -> AbstractContextManager[object]:
+        """Return a context in which no other session on this ledger makes a call: they wait.
 
         What calls that broke, here or elsewhere, have yet to pay is charged on the way in: inside, only the caller
         charges.

@@ -62,7 +62,7 @@ class MemoryLedger(Ledger):
                 self._covered = most
         self._reserved = most
 
-    def number(self, count: int = 1) -> int:
+    def next_seq(self, count: int = 1) -> int:
         """Return the next seq."""
         self._seq += count
         return self._seq - count + 1
@@ -93,7 +93,7 @@ class MemoryLedger(Ledger):
         self._sums = self._sums.plus(entry)
         load(self._meters, self._sums)
 
-    def rest(self) -> None:
+    def end_call(self) -> None:
         """Do nothing: nobody waits."""
 
     def pending(self) -> list[int]:
@@ -133,7 +133,7 @@ class MemoryLedger(Ledger):
     def hash_at(self, number: int) -> None:
         """Return nothing: entries in memory are not chained."""
 
-    def alone(self) -> AbstractContextManager[object]:
+    def exclusive(self) -> AbstractContextManager[object]:
         """Charge what an interrupted call left behind: there is only one session."""
         self.forfeit("interrupted")
         return nullcontext()

@@ -99,7 +99,7 @@ class BatchCall:
         drawn = self._drawn
         places = np.flatnonzero(drawn.hits)[:hits]
         count = int(places[-1]) + 1 if len(places) == hits else len(drawn.indices)
-        seq = ledger.number(count)
+        seq = ledger.next_seq(count)
         if len(self._priced) == 1:
             return [self._entry(self._priced[0], drawn, 0, count, seq)]
         return [self._entry(self._priced[self._next + at], drawn, at, at + 1, seq + at) for at in range(count)]

@@ -27,7 +27,7 @@ class Heart:
         self._dataset = dataset
 
     def publish(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:
-        """Publish what a call computes; alone with the ledger if every unit has a meter of its own.
+        """Publish what a call computes; with the exclusive lock if every unit has a meter of its own.
 
         Args:
             most: the most it could charge.
@@ -36,7 +36,7 @@ class Heart:
         """
         if not self._dataset.individual:
             return self._published(most, name, compute)
-        with self._ledger.alone():
+        with self._ledger.exclusive():
             self._dataset.read(self._ledger)
             return self._published(most, name, compute)
 
@@ -50,7 +50,7 @@ class Heart:
                 raise published.error()
             return published
         finally:
-            self._ledger.rest()
+            self._ledger.end_call()
 
     def _settled(self, compute: Callable[[], tuple[Settlement, Result]]) -> Result | Failure:
         """Compute and settle: inside `attempt`, so that no traceback of an interrupt holds these variables."""

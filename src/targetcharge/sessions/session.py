@@ -187,7 +187,7 @@ class Session:
     def _ask(self, asked: Priced) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
             published, hits = asked.judge(asked.draw(self._dataset.data, self._entropy))
-            answer = asked.answer(published, hits, self._ledger.number(), received, self._dataset.snapshot)
+            answer = asked.answer(published, hits, self._ledger.next_seq(), received, self._dataset.snapshot)
             return Settlement((answer,)), answer
 
         received = time.time()
@@ -205,7 +205,7 @@ class Session:
         asked, holds = self._prices.release(algorithm), condition(when)
 
         def compute() -> tuple[Settlement, Answer]:
-            outcome, seq = asked.draw(self._dataset.data, self._entropy), self._ledger.number()
+            outcome, seq = asked.draw(self._dataset.data, self._entropy), self._ledger.next_seq()
             hit = holds(outcome)
             answer = asked.answer(outcome, (hit,), seq, received, self._dataset.snapshot, release=seq)
             if hit:
@@ -232,7 +232,7 @@ class Session:
             kept = self._kept(seq)  # read again: a refusal's traceback must not hold it
             hit = holds(kept.outcome)
             outcome, interval = (kept.outcome, kept.interval) if hit else (None, None)
-            answer = asked.answer(outcome, (hit,), self._ledger.number(), received, kept.snapshot, release=seq)
+            answer = asked.answer(outcome, (hit,), self._ledger.next_seq(), received, kept.snapshot, release=seq)
             answer = replace(answer, scale=kept.scale, interval=interval)
             return Settlement((answer,), closes=seq if hit else None), answer
 
@@ -289,7 +289,7 @@ class Session:
             outcomes, snapshot = asked.draw(self._dataset.data, self._entropy), self._dataset.snapshot
 
             def release(index: int) -> Answer:
-                answer = asked.answer(index, outcomes[index], self._ledger.number(), received, snapshot)
+                answer = asked.answer(index, outcomes[index], self._ledger.next_seq(), received, snapshot)
                 later = bool(numbered)
                 numbered.append(answer.seq)
                 return replace(answer, question="") if later else answer
@@ -298,7 +298,7 @@ class Session:
             released, problem = sweep(outcomes, most, threshold, stop, release)
             if len(released) == most:
                 return Settlement(released), (released, problem)
-            end = asked.end(self._ledger.number(), received, snapshot, broke=bool(problem))
+            end = asked.end(self._ledger.next_seq(), received, snapshot, broke=bool(problem))
             end = replace(end, question="") if released else end
             return Settlement([*released, end]), (released, problem)
 
@@ -336,16 +336,16 @@ class Session:
 
     def up_to_date(self, act: Callable[[], object]) -> None:
         """Let the dataset read the ledger, and do something with it; other calls wait."""
-        with self.alone():
+        with self.exclusive():
             self._dataset.read(self._ledger)
             act()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Keep other calls waiting, of this session and of all others on its ledger."""
         with self._turn.wait():
             self._turn.begin()
-            with self._ledger.alone():
+            with self._ledger.exclusive():
                 yield
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ class Access:
             EngineError: if they cannot be read.
             NotAllowed: if the ledger knows other rows as the next snapshot.
         """
-        with self.session.alone():
+        with self.session.exclusive():
             self.engine.check_unchanged()
             self.engine.append(source)
             try:

@@ -82,7 +82,7 @@ def _lock_within(handle: int, folder: Path, last: float) -> None:
 def is_named(path: Path, handle: int) -> bool:
     """Return whether a path still names this open file: one that was replaced is not the one that others lock."""
     try:
-        there = os.stat(path)  # noqa: PTH116 - in every call that is alone, and twice as fast
+        there = os.stat(path)  # noqa: PTH116 - in every exclusive call, and twice as fast
     except FileNotFoundError:
         return False
     mine = os.fstat(handle)

@@ -82,7 +82,7 @@ class SqliteLedger(Ledger):
             self._witnesses.tell(self._database.state(), opening=True)
             self._add_session()
             self._file.remember_log()
-            with self.alone() if self._meters[0].individual else nullcontext():
+            with self.exclusive() if self._meters[0].individual else nullcontext():
                 self._spend_for_dead()
         self._refresh()
 
@@ -206,7 +206,7 @@ class SqliteLedger(Ledger):
     def _spend_for_dead(self) -> None:
         self._transactions.spend_for_dead(spare_idle=self._meters[0].individual)
 
-    def number(self, count: int = 1) -> int:
+    def next_seq(self, count: int = 1) -> int:
         """Return the next seq of this session's block."""
         return self._transactions.session.block.next(count)
 
@@ -219,9 +219,9 @@ class SqliteLedger(Ledger):
                 else:
                     self._settle_now(settlement)
             except NotAllowed:
-                self._end_call()  # nothing was published, so nothing is charged
+                self._finish_call()  # nothing was published, so nothing is charged
                 raise
-            self._end_call()
+            self._finish_call()
 
     def _keep(self, misses: Sequence[Entry]) -> None:
         if self._transactions.exclusive is not None:
@@ -265,17 +265,17 @@ class SqliteLedger(Ledger):
                     return
                 spent = Spent("failed", most.grains, most.count, algorithm)
                 self._transactions.commit(lambda draft: self._spend(draft, spent), ends_call=True)
-            self._end_call()
+            self._finish_call()
 
     def _spend(self, draft: Draft, spent: Spent) -> None:
         draft.append([spent])
         draft.hold(self._transactions.name, self._nothing)
 
-    def _end_call(self) -> None:
+    def _finish_call(self) -> None:
         self._transactions.session.reserved = None
-        self.rest()
+        self.end_call()
 
-    def rest(self) -> None:
+    def end_call(self) -> None:
         """Let others take what this session holds back, unless an interrupted call has yet to pay with it."""
         transactions = self._transactions
         if transactions.intent is not None:
@@ -285,7 +285,7 @@ class SqliteLedger(Ledger):
         if locks is not None and transactions.session.reserved is None and transactions.intent is None:
             locks.end_call()
 
-    def alone(self) -> AbstractContextManager[object]:
+    def exclusive(self) -> AbstractContextManager[object]:
         """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
         file: FileIO | None = None
         try:
@@ -388,7 +388,7 @@ class SqliteLedger(Ledger):
         with transactions.fatal():
             transactions.resolve()
             if transactions.session.reserved is not None and self._meters[0].individual:
-                return  # it charges, and nobody is alone: who opens the ledger next does it
+                return  # it charges, and nobody has the exclusive lock: who opens the ledger next does it
             self.forfeit("interrupted")
             if locks is not None:
                 transactions.commit(lambda draft: draft.remove_session(locks.name))

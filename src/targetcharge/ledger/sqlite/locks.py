@@ -8,7 +8,7 @@ the others the truth about it, also after kill -9:
     NAME.run    locked while a call runs: whoever locks it has waited for the call and may take back what the
                 session holds, which it finds out from the one byte in that file before its next call. The byte
                 also tells a call that ended from one that was killed: what that held is spent, not taken
-    alone       locked by a call that must be alone with the ledger: no other call of any session runs beside it
+    alone       the exclusive lock, of a call beside which no other call of any session may run
 
 Locks are advisory and per open file, so two sessions in one process have locks of their own. The files lie in a
 folder beside the ledger.

@@ -1,4 +1,4 @@
-"""What the processes of the tests of being alone do. Each gets its end of a pipe first."""
+"""What the processes of the tests of the exclusive lock do. Each gets its end of a pipe first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from targetcharge.ledger.sqlite.locks import exclusive_lock
 
 
 def counts_up(pipe, path, counter, rounds):
-    """Add one to a number in a file, again and again; alone with a ledger, if there is one."""
+    """Add one to a number in a file, again and again; with the lock of a ledger, if there is one."""
     pipe.recv()
     for _ in range(rounds):
         with nullcontext() if path is None else exclusive_lock(path):

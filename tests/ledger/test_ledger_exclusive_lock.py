@@ -1,4 +1,4 @@
-"""Alone with a ledger: one call at a time among all sessions on it, whatever happens to the others."""
+"""The exclusive lock of a ledger: one call at a time among all sessions on it, whatever happens to the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.ledger import alone_children as children
+from tests.ledger import exclusive_lock_children as children
 from tests.ledger.processes import child
 
 import targetcharge as tc
@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def free(path):
-    """Return whether another thread can be alone with the ledger now."""
+    """Return whether another thread can have the lock now."""
     done = threading.Event()
 
     def enter():
@@ -122,7 +122,7 @@ def test_processes_are_in_it_one_at_a_time(path, tmp_path):
 
 
 def test_counting_without_it_would_lose_some(tmp_path):
-    """The test above could fail: the same without being alone."""
+    """The test above could fail: the same without the lock."""
     counter = tmp_path / "counter"
     counter.write_text("0")
     lost = 0
@@ -171,7 +171,7 @@ def _forked(act):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def test_a_forked_child_is_not_alone_in_its_parents_place(path):
+def test_a_forked_child_does_not_have_the_lock_of_its_parent(path):
     """Nor does it let others in, when it leaves or ends."""
 
     def act():
@@ -202,7 +202,7 @@ def test_a_forked_child_does_not_keep_the_others_out(path):
         os.close(reader)
 
 
-def test_a_forked_child_can_be_alone_later(path):
+def test_a_forked_child_can_have_the_lock_later(path):
     def act():
         with exclusive_lock(path):
             return 0
@@ -216,7 +216,7 @@ def test_a_forked_child_can_be_alone_later(path):
 
 
 def _interrupted(path, number):
-    """Be alone with a ledger for a moment, and press Ctrl-C at some line of it; return whether it came so far."""
+    """Have the lock for a moment, and press Ctrl-C at some line of it; return whether it came so far."""
     left = number
     rang = False
 
