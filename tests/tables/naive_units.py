@@ -297,7 +297,7 @@ class Replay:
         if last is None or last.candidate is None or last.question:
             self._finish()
         if isinstance(entry, Spent):
-            self._naive.broken(self._scaled(sum(entry.units)))
+            self._naive.broken(self._scaled(sum(entry.grains)))
         elif last is None:
             return
         elif last.candidate is not None:

@@ -44,7 +44,7 @@ def test_a_call_that_breaks_charges_everybody_as_far_as_it_goes(monkeypatch, pla
         with pytest.raises(tc.ComputationFailed):
             t.count("week = 1")
         monkeypatch.setattr(UnitRoll, "number", original)
-        price = t._access.roll.allowance.scaled(spent(t)[0].units[0])
+        price = t._access.roll.allowance.scaled(spent(t)[0].grains[0])
         assert counters(t) == [2 * price] * MANY + [price] * MANY
         assert t.count().outcome == MANY
         monkeypatch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
@@ -63,7 +63,7 @@ def test_a_selection_that_breaks_charges_everybody_all_that_it_could_publish(mon
             t.top("week", range(9), 3)
         (broken,) = spent(t)
         assert broken.count == 3
-        assert counters(t) == [t._access.roll.allowance.scaled(broken.units[0])] * MANY
+        assert counters(t) == [t._access.roll.allowance.scaled(broken.grains[0])] * MANY
 
 
 # Others must know at once.

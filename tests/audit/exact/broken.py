@@ -38,7 +38,7 @@ def last_hit_not_charged(monkeypatch):
         if (
             isinstance(entry, tc.Answer)
             and entry.hit
-            and spent + entry.units[0] >= ledger.meters[0].tariff.capacity
+            and spent + entry.grains[0] >= ledger.meters[0].tariff.capacity
         ):
             ledger._entries.append(entry)
         else:
