@@ -254,13 +254,13 @@ def test_the_scale_rounds_prices_up_and_the_capacity_down(epsilon, delta, query)
         assert 1 <= allowance.capacity <= MOST
         assert allowance.capacity * scale <= tariff.capacity < (allowance.capacity + 1) * scale
         assert scale == 1 or allowance.capacity >= MOST // 4  # no much finer one fits
-        for units in (1, tariff.typical.units, tariff.capacity - 1, tariff.capacity, 3 * tariff.capacity):
+        for units in (1, tariff.typical.grains, tariff.capacity - 1, tariff.capacity, 3 * tariff.capacity):
             scaled = allowance.scaled(units)
             assert scaled * scale >= min(units, allowance.capacity * scale)
             assert (scaled - 1) * scale < units
             assert scaled <= allowance.capacity
         full = allowance.prices(tc.NotPrior(None), query, 3).full
-        assert full * scale >= tariff.quote(tc.NotPrior(None), query).units
+        assert full * scale >= tariff.quote(tc.NotPrior(None), query).grains
         kind = allowance.counter
         assert kind in (np.uint8, np.uint16, np.uint32, np.int64)
         assert allowance.capacity <= np.iinfo(kind).max

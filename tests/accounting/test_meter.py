@@ -82,12 +82,12 @@ def test_exact_meter_of_a_mixed_session():
     meter = Meter.exact(BUDGET, 0.01, targets)
     assert 0 < meter.hits_left <= exact_hits(0.01, BUDGET)
     for target in (*targets, tc.QTarget(0.5, {2})):
-        assert meter.quote(target, 0.01).units == 1
+        assert meter.quote(target, 0.01).grains == 1
     with pytest.raises(tc.NotAllowed):
         meter.quote(tc.QTarget(0.29, {1}), 0.01)
     # A smaller ε makes a band hit less often: its q falls below the declared one.
     band = Meter.exact(BUDGET, 0.01, (tc.Between(1, 50),))
-    assert band.quote(tc.Between(1, 50), 0.01).units == 1
+    assert band.quote(tc.Between(1, 50), 0.01).grains == 1
     with pytest.raises(tc.NotAllowed):
         band.quote(tc.Between(1, 50), 0.005)
 
@@ -229,12 +229,12 @@ class MeterMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 9), epsilon=st.sampled_from([0.005, 0.01, 0.02]))
     def charge(self, count, epsilon):
         price = self.meter.quote(PLAIN, epsilon)
-        if self.spent + count * price.units > self.capacity:
+        if self.spent + count * price.grains > self.capacity:
             with pytest.raises(tc.BudgetSpent):
                 self.meter.charge(price, count)
         else:
             self.meter.charge(price, count)
-            self.spent += count * price.units
+            self.spent += count * price.grains
             self.hits += count
 
     @rule(delta=st.sampled_from([0.0, 1e-8, 7e-8]))
@@ -251,7 +251,7 @@ class MeterMachine(RuleBasedStateMachine):
         if not hasattr(self, "meter"):
             return
         assert self.meter.hits == self.hits
-        assert self.meter.hits_left == (self.capacity - self.spent) // self.meter.tariff.typical.units
+        assert self.meter.hits_left == (self.capacity - self.spent) // self.meter.tariff.typical.grains
         assert self.meter.delta_left == pytest.approx(4e-7 - self.delta, abs=1e-15)
         assert self.meter.guarantee == BUDGET
 

@@ -71,7 +71,7 @@ def test_marks_are_the_hits_of_mode_boundary(where, mechanism):
         assert len(labels.hits) > 0, "of 60 requests none was marked: less likely than 1e-10"
         check_against_the_ledger(labels, session)
         price = session.meter.quote(tc.Boundary(2), EPSILON)
-        assert session.meter.totals.spent == len(labels.hits) * price.units
+        assert session.meter.totals.spent == len(labels.hits) * price.grains
 
 
 @pytest.mark.parametrize("meter", ["exact", "renyi"])

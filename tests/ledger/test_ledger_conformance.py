@@ -262,7 +262,7 @@ def test_a_renyi_meter_adds_up_different_prices(place):
         session.test(stronger)
         session.test(no)
         meter = session.meter
-        expected = sum(meter.quote(tc.NotPrior(False), epsilon).units for epsilon in (0.01, 0.03))
+        expected = sum(meter.quote(tc.NotPrior(False), epsilon).grains for epsilon in (0.01, 0.03))
         assert (meter.totals.spent, meter.hits) == (expected, 2)
 
 
@@ -270,7 +270,7 @@ def test_a_renyi_meter_is_never_charged_above_its_capacity(place):
     with opened_renyi(place) as session:
         count = ask_until_refused([session], yes)
         meter = session.meter
-        price = meter.quote(tc.NotPrior(False), 0.01).units
+        price = meter.quote(tc.NotPrior(False), 0.01).grains
         assert meter.totals.spent == count * price <= meter.tariff.capacity < (count + 1) * price
 
 
@@ -299,7 +299,7 @@ def test_a_broken_computation_is_charged_on_every_alternative(place):
             session.ask(broken)
         assert [meter.hits for meter in session.meters] == [1, 1]
         assert [meter.totals.spent for meter in session.meters] == [
-            meter.quote(target, 0.01).units for meter, target in zip(session.meters, targets, strict=True)
+            meter.quote(target, 0.01).grains for meter, target in zip(session.meters, targets, strict=True)
         ]
 
 

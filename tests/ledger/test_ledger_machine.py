@@ -98,7 +98,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open = dict.fromkeys(SESSIONS)
         self.opens(0)
         shown = self.open[0].meter
-        self.model = Model(shown.tariff.capacity, shown.quote(tc.NotPrior(False), 0.01).units)
+        self.model = Model(shown.tariff.capacity, shown.quote(tc.NotPrior(False), 0.01).grains)
 
     def teardown(self):
         for session in SESSIONS:
@@ -235,7 +235,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert shown.hits == self.model.hits
             assert shown.totals.spent == self.model.hits * self.model.price <= self.model.capacity
             assert shown.totals.delta == self.model.delta_runs * grains_up(1e-9)
-            assert shown.hits_left == (self.model.capacity - shown.totals.spent) // shown.tariff.typical.units
+            assert shown.hits_left == (self.model.capacity - shown.totals.spent) // shown.tariff.typical.grains
             assert {found.seq for found in self.open[session].pending} == set(self.model.pending)
             self._check_transcript(session)
         held = inspect(self.path).held

@@ -285,7 +285,7 @@ def test_renyi_sessions_hold_back_different_prices(tmp_path):
         count = ask_until_refused([first, second], dear)
         first.test(no)
         spent_units = second.meter.totals.spent
-        assert spent_units == count * second.meter.quote(tc.NotPrior(False), 0.03).units
+        assert spent_units == count * second.meter.quote(tc.NotPrior(False), 0.03).grains
         assert spent_units <= second.meter.tariff.capacity
         assert len(entries(first)) == count
 

@@ -39,7 +39,7 @@ def test_a_process_killed_in_a_sheet_pays_for_what_it_may_have_seen(tmp_path, po
         assert sum(len(sheet.hit_places) for sheet in found) == published
         assert sum(entry.count for entry in spent(session)) == abandoned
         assert session.meter.hits == published + abandoned
-        one = session.meter.quote(tc.NotPrior(None), 0.01).units
+        one = session.meter.quote(tc.NotPrior(None), 0.01).grains
         assert session.meter.totals.spent == (published + abandoned) * one
         assert session.test(yes).hit
     assert verify(path) >= 1

@@ -45,7 +45,7 @@ def test_a_sheet_charges_each_of_its_hits_and_a_sheet_of_misses_none(bare):
         before = ledger.meters[0].hits
         publish(ledger, most, [0, 1, 2, 0, 1], hits)
         assert ledger.meters[0].hits == before + len(hits)
-        assert ledger.meters[0].totals.spent == most.prices[0].units * (before + len(hits))
+        assert ledger.meters[0].totals.spent == most.prices[0].grains * (before + len(hits))
     assert (ledger.meters[0].hits, ledger.meters[0].hits_left) == (9, 36)
 
 

@@ -67,8 +67,8 @@ def test_targets_of_different_kinds_have_different_prices(meter):
     quotes = [
         each.quote(target, EPSILON) for each, target in zip(session.meters, (RARE, tc.Everything()), strict=True)
     ]
-    assert both.grains == tuple(quote.units for quote in quotes)
-    assert one.grains == (0, quotes[1].units)
+    assert both.grains == tuple(quote.grains for quote in quotes)
+    assert one.grains == (0, quotes[1].grains)
     assert both.price == max(quote.value for quote in quotes)
     assert [each.hits for each in session.meters] == [1, 2]
 

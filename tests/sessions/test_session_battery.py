@@ -42,7 +42,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert [answer.hit for answer in answers] == [bool(each) for each in pattern]
         assert [answer.key for answer in answers] == [f"k{i}" for i in range(8)]
         assert [answer.price for answer in answers] == [price.value * each for each in pattern]
-        assert [answer.grains for answer in answers] == [(price.units * each,) for each in pattern]
+        assert [answer.grains for answer in answers] == [(price.grains * each,) for each in pattern]
         assert [answer.outcome is None for answer in answers] == [not each for each in pattern]
         assert all(abs(answer.outcome - FAR) < 1000 for answer in answers if answer.hit)
         assert [answer.seq for answer in answers] == list(range(1, 9))
@@ -51,7 +51,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         }
         assert list(session.transcript) == answers
         assert session.meter.hits == 3
-        assert session.meter.totals.spent == 3 * price.units
+        assert session.meter.totals.spent == 3 * price.grains
 
 
 def test_answers_are_what_an_above_threshold_test_would_say(monkeypatch, where):

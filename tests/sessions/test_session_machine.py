@@ -53,12 +53,12 @@ class SessionMachine(RuleBasedStateMachine):
         assert refused
 
     def charge(self, epsilon):
-        self.spent += self.prices[epsilon].units
+        self.spent += self.prices[epsilon].grains
         self.hits += 1
 
     @rule(yes=st.booleans(), epsilon=epsilons, delta=deltas)
     def test(self, yes, epsilon, delta):
-        with self.call(self.prices[epsilon].units, delta) as goes_on:
+        with self.call(self.prices[epsilon].grains, delta) as goes_on:
             answer = self.session.test(gives(yes, epsilon=epsilon, delta=delta))
             assert goes_on
             assert (answer.outcome, answer.price) == (yes, self.prices[epsilon].value * yes)
@@ -68,7 +68,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(outcome=values, prior=values, epsilon=epsilons)
     def ask_prior(self, outcome, prior, epsilon):
-        with self.call(self.prices[epsilon].units):
+        with self.call(self.prices[epsilon].grains):
             answer = self.session.ask_prior(gives(outcome, epsilon=epsilon), prior)
             assert answer.hit == (outcome != prior)
             self.published.append(outcome)
@@ -77,7 +77,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(epsilon=epsilons, delta=deltas, broken=st.sampled_from([ValueError(), SystemExit(), object()]))
     def fail(self, epsilon, delta, broken):
-        with self.call(self.prices[epsilon].units, delta) as goes_on:
+        with self.call(self.prices[epsilon].grains, delta) as goes_on:
             shown = SystemExit if isinstance(broken, SystemExit) else tc.ComputationFailed
             with pytest.raises(shown if goes_on else tc.BudgetSpent):
                 self.session.test(gives(broken, epsilon=epsilon, delta=delta))
@@ -87,7 +87,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(outcome=values, when=value_sets, epsilon=epsilons, delta=deltas)
     def release(self, outcome, when, epsilon, delta):
-        with self.call(self.prices[epsilon].units, delta):
+        with self.call(self.prices[epsilon].grains, delta):
             release = self.session.release(gives(outcome, epsilon=epsilon, delta=delta), when)
             self.settle(release, outcome, when, epsilon)
 
@@ -96,7 +96,7 @@ class SessionMachine(RuleBasedStateMachine):
     def revise(self, data, when):
         seq = data.draw(st.sampled_from(sorted(self.pending)))
         outcome, epsilon = self.pending[seq]
-        with self.call(self.prices[epsilon].units):
+        with self.call(self.prices[epsilon].grains):
             self.settle(self.session.revise(seq, when), outcome, when, epsilon)
 
     def settle(self, release, outcome, when, epsilon):
@@ -116,7 +116,7 @@ class SessionMachine(RuleBasedStateMachine):
     )
     def select(self, scores, data, threshold, floor):
         k = data.draw(st.integers(1, len(scores)))
-        most = k * max(self.prices[epsilon].units for _, epsilon, _ in scores)
+        most = k * max(self.prices[epsilon].grains for _, epsilon, _ in scores)
         delta = sum(Fraction(delta) for _, _, delta in scores)
         candidates = [gives(score, epsilon=epsilon, delta=delta) for score, epsilon, delta in scores]
         with self.call(most, delta):

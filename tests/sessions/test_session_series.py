@@ -39,7 +39,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert [answer.key for answer in answers] == list(range(len(pattern)))
         assert [answer.seq for answer in answers] == list(range(1, len(pattern) + 1))
         assert [answer.price for answer in answers] == [price.value * (each == "x") for each in pattern]
-        assert [answer.grains for answer in answers] == [(price.units * (each == "x"),) for each in pattern]
+        assert [answer.grains for answer in answers] == [(price.grains * (each == "x"),) for each in pattern]
         assert {(answer.algorithm, answer.targets, answer.epsilon) for answer in answers} == {
             ("requests", (("NotPrior",),), EPSILON)
         }
@@ -47,7 +47,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert len(session.transcript) == len(pattern)
         assert list(session.transcript.batches()) == sheets
         assert session.meter.hits == pattern.count("x") == sum(len(sheet.hit_places) for sheet in sheets)
-        assert session.meter.totals.spent == pattern.count("x") * price.units
+        assert session.meter.totals.spent == pattern.count("x") * price.grains
 
 
 @pytest.mark.parametrize("count", [1, MOST_TOGETHER - 1, MOST_TOGETHER, MOST_TOGETHER + 1, 3 * MOST_TOGETHER + 5])
@@ -309,7 +309,7 @@ def test_a_budget_is_what_the_target_costs():
         sheets, ended = asked(session, series(codes_of("x" * 200), target=target))
         assert ended
         counts[type(target)] = session.meter.hits
-        assert {sheet.first.grains for sheet in sheets} == {(price.units,)}
-        assert session.meter.hits == session.meter.tariff.capacity // price.units
+        assert {sheet.first.grains for sheet in sheets} == {(price.grains,)}
+        assert session.meter.hits == session.meter.tariff.capacity // price.grains
     assert counts[tc.Boundary] >= 20
     assert len(set(counts.values())) > 1

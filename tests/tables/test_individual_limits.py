@@ -40,7 +40,7 @@ def test_who_cannot_pay_for_all_that_a_selection_may_publish_is_absent(monkeypat
         present = k <= hits
         assert drawn == [1 + present * MANY] * WEEKS
         assert [answer.outcome for answer in found] == drawn[:k]
-        price = t._access.roll.allowance.scaled(found[0].units[0])
+        price = t._access.roll.allowance.scaled(found[0].grains[0])
         regular, once = counters(t)[:MANY], counters(t)[MANY:]
         assert regular == [present * k * price] * MANY
         assert once == [price * (week < k) for week in range(WEEKS)]

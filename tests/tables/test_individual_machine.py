@@ -74,7 +74,7 @@ class Units(RuleBasedStateMachine):
                 t.count()
         last = [entry for entry in t._session._ledger.entries() if isinstance(entry, Spent)][-1]
         assert last.count == 1
-        self.pair.naive.broken(t._access.roll.allowance.scaled(last.units[0]))
+        self.pair.naive.broken(t._access.roll.allowance.scaled(last.grains[0]))
 
     @rule()
     def compare(self):

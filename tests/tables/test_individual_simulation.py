@@ -258,7 +258,7 @@ def test_who_comes_after_a_broken_call_was_charged_has_paid_for_it(monkeypatch, 
             patch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
             with pytest.raises(tc.ComputationFailed):
                 pair.t.count()
-        pair.naive.broken(pair.t._access.roll.allowance.scaled(pair.t.meter.tariff.typical.units))
+        pair.naive.broken(pair.t._access.roll.allowance.scaled(pair.t.meter.tariff.typical.grains))
         pair.settled()
         pair.append([row_of(number, 0)])
         pair.settled()

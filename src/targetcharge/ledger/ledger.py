@@ -42,7 +42,7 @@ class Most:
 
     def __post_init__(self) -> None:
         """Multiply once: the same question is asked again and again."""
-        object.__setattr__(self, "grains", tuple(price.units * self.count for price in self.prices))
+        object.__setattr__(self, "grains", tuple(price.grains * self.count for price in self.prices))
         object.__setattr__(self, "answers", max(self.answers, self.count + 1))
 
 

@@ -83,7 +83,7 @@ class BatchCall:
         if self._batch.most_hits == 1:
             return 1
         (price,) = self._priced[0].most.prices
-        room = max(0, meter.tariff.capacity - meter.totals.spent) // price.units
+        room = max(0, meter.tariff.capacity - meter.totals.spent) // price.grains
         return max(1, min(self._batch.most_hits, room // _SHARE, self.left))
 
     def _most(self, hits: int) -> Most:

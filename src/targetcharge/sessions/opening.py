@@ -139,7 +139,7 @@ class Declaration:
             alternatives=tuple(map(plain, self.alternatives)),
             order=meters[0].tariff.order,
             capacities=tuple(meter.tariff.capacity for meter in meters),
-            typical=tuple(meter.tariff.typical.units for meter in meters),
+            typical=tuple(meter.tariff.typical.grains for meter in meters),
             unit=self.unit,
             charging="individual" if self.individual else "shared",
         )

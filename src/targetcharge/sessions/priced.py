@@ -89,7 +89,7 @@ class Priced:
         hit = True in hits
         if hit:
             paid = [
-                (each.value, each.units) if on else (0.0, 0)
+                (each.value, each.grains) if on else (0.0, 0)
                 for each, on in zip(self.most.prices, hits, strict=True)
             ]
             price, grains = max(value for value, _ in paid), tuple(charged for _, charged in paid)
@@ -223,7 +223,7 @@ class PriceList:
 
 def most_of_all(asked: Sequence[Priced], count: int) -> Most:
     """Return the most that `count` hits among several questions could charge, and the δ of all of them."""
-    dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].units)
+    dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].grains)
     return Most(dearest, count, min(_MOST_DELTA, up(math.fsum(question.algorithm.delta for question in asked))))
 
 

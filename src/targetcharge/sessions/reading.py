@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def totals(self) -> Totals:
-        """Return the running totals, in the meter's whole units."""
+        """Return the running totals, in whole grains."""
         return self._find().totals
 
     @property

@@ -47,12 +47,12 @@ _LEVELS: Final = 4096
 @final
 @dataclass(frozen=True)
 class Allowance:
-    """What each unit may be charged, in whole units of its own.
+    """What each unit may be charged, in whole grains of its own scale.
 
     Attributes:
         tariff: of the session.
         capacity: the most one unit may ever be charged; at most 2^40.
-        scale: what one unit of the tariff is worth in them. A typical hit is a power of 2, so that a unit can pay
+        scale: what one grain of the tariff is worth in them. A typical hit is a power of 2, so that a unit can pay
             for exactly as many as the tariff grants.
     """
 
@@ -63,10 +63,10 @@ class Allowance:
     @classmethod
     def of(cls, tariff: Tariff) -> Allowance:
         """Return the allowance that a tariff gives to every unit."""
-        hits, power = Fraction(tariff.capacity, tariff.typical.units), 0
+        hits, power = Fraction(tariff.capacity, tariff.typical.grains), 0
         if tariff.name == "renyi":
             power = _BITS - math.ceil(hits).bit_length()
-        scale = Fraction(2) ** power / tariff.typical.units
+        scale = Fraction(2) ** power / tariff.typical.grains
         return cls(tariff, math.floor(tariff.capacity * scale), scale)
 
     @property
@@ -74,9 +74,9 @@ class Allowance:
         """Return the smallest type that holds the capacity; never uint64, which numpy adds to others as floats."""
         return next((kind for kind in _COUNTERS if self.capacity <= np.iinfo(kind).max), np.int64)
 
-    def scaled(self, units: int) -> int:
-        """Return units of the tariff on this scale, rounded up; at most the capacity."""
-        return min(self.capacity, math.ceil(units * self.scale))
+    def scaled(self, grains: int) -> int:
+        """Return grains of the tariff on this scale, rounded up; at most the capacity."""
+        return min(self.capacity, math.ceil(grains * self.scale))
 
     def prices(self, target: Target, epsilon: float, sensitivity: int) -> Prices:
         """Return the prices of a hit by what a unit contributes.
@@ -89,7 +89,7 @@ class Allowance:
         Raises:
             NotAllowed: if the tariff has no price for it.
         """
-        full = math.ceil(self.tariff.quote(target, epsilon).units * self.scale)
+        full = math.ceil(self.tariff.quote(target, epsilon).grains * self.scale)
         return Prices(self, target, epsilon, sensitivity, min(full, self.capacity + 1))
 
 

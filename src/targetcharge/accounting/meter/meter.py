@@ -49,12 +49,12 @@ class Odometer:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a meter has counted, in whole units: the state that a ledger keeps.
+    """What a meter has counted, in whole grains: the state that a ledger keeps.
 
     Attributes:
-        spent: units charged.
+        spent: grains charged.
         hits: hits charged.
-        delta: grains of the computations' own δ spent.
+        delta: the computations' own δ that was spent, in grains of 2^-128.
     """
 
     spent: int = 0
@@ -189,7 +189,7 @@ class Meter:
     def hits_left(self) -> int:
         """Return how many more hits of the declared kind are covered; in all, where each unit has a meter."""
         spent = 0 if self._individual else self._totals.spent
-        return max(0, self._tariff.capacity - spent) // self._tariff.typical.units
+        return max(0, self._tariff.capacity - spent) // self._tariff.typical.grains
 
     @property
     def delta_left(self) -> float:
@@ -207,7 +207,7 @@ class Meter:
             price: of one hit, quoted by this meter.
             count: the most hits there could be.
             delta: the computation's own.
-            held: units that are held back for others.
+            held: grains that are held back for others.
 
         Raises:
             BudgetSpent: with what was asked and what is left.
@@ -220,7 +220,7 @@ class Meter:
         """Charge hits."""
         self._check_hits(price, count)
         totals = self._totals
-        self._totals = Totals(totals.spent + price.units * count, totals.hits + count, totals.delta)
+        self._totals = Totals(totals.spent + price.grains * count, totals.hits + count, totals.delta)
 
     def spend_delta(self, delta: float) -> None:
         """Spend a computation's own δ: before it runs, whether it will hit or miss."""
@@ -229,14 +229,14 @@ class Meter:
         self._totals = Totals(totals.spent, totals.hits, totals.delta + grains_up(float(delta)))
 
     def _check_hits(self, price: Price, count: int, held: int = 0) -> None:
-        if price.scale != self._tariff.typical.scale or price.units < 1:
+        if price.scale != self._tariff.typical.scale or price.grains < 1:
             raise InvalidParameter("price", price, "one quoted by this meter or one just like it")
         if self._individual:
             self._check_each(price)
             return
         left = self._tariff.capacity - self._totals.spent - held
-        if price.units * checks.hits(count, "count") > left:
-            asked, rest = price.value * count, price.value * (max(0, left) / price.units)
+        if price.grains * checks.hits(count, "count") > left:
+            asked, rest = price.value * count, price.value * (max(0, left) / price.grains)
             hits = (" hit" if asked == 1 else " hits") if self._tariff.name == "exact" else ""
             sentence = (
                 f"this could cost {asked:.4g}{hits} on the {self._tariff.name} meter and {rest:.4g} is left:"
@@ -247,8 +247,8 @@ class Meter:
 
     def _check_each(self, price: Price) -> None:
         """Refuse a hit that not even a fresh unit could pay: nobody would take part."""
-        if price.units > self._tariff.capacity:
-            most = price.value * (self._tariff.capacity / price.units)
+        if price.grains > self._tariff.capacity:
+            most = price.value * (self._tariff.capacity / price.grains)
             sentence = (
                 f"a hit costs a unit {price.value:.4g} on the {self._tariff.name} meter and the budget"
                 f" ({self._budget.epsilon:g}, {self._budget.delta:g}) gives each unit {most:.4g} in all: who"

@@ -1,12 +1,12 @@
 """Tariffs: how a meter prices a hit, and how much it may charge in all.
 
-A tariff is fixed when the session opens and never changes. Prices are whole units, so that a total is exact
-whatever the order of the charges: one unit a hit for exact accounting, grains of 2^-128 for Rényi accounting.
+A tariff is fixed when the session opens and never changes. Prices are whole grains, so that a total is exact
+whatever the order of the charges: a grain is one hit for exact accounting, 2^-128 for Rényi accounting.
 
 >>> from targetcharge.accounting.budget import Budget
 >>> from targetcharge.accounting.targets import NotPrior
 >>> tariff = exact_tariff(Budget(1.0, 1e-6), 0.01, (NotPrior(False),))
->>> tariff.capacity, tariff.quote(NotPrior(0), 0.01).units
+>>> tariff.capacity, tariff.quote(NotPrior(0), 0.01).grains
 (229, 1)
 """
 
@@ -43,25 +43,25 @@ class Price:
     """What one hit costs.
 
     Attributes:
-        units: on the meter's exact scale, at least 1.
+        grains: the whole number that the meter counts, at least 1.
         value: for people: 1.0 hit, or κ.
-        scale: what the units mean: (query ε, kind) for exact accounting, (order,) for Rényi accounting. A meter
+        scale: what a grain is: (query ε, kind) for exact accounting, (order,) for Rényi accounting. A meter
             refuses a price of another scale.
     """
 
-    units: int
+    grains: int
     value: float
     scale: tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class ExactTariff:
-    """One unit a hit; as many units as exact accounting grants for the declared query ε and kind.
+    """One grain a hit; as many grains as exact accounting grants for the declared query ε and kind.
 
     Attributes:
         query_epsilon: the largest ε of a computation.
         kind: of the targets that may be asked.
-        capacity: the most units that may ever be charged.
+        capacity: the most grains that may ever be charged.
         order: the Rényi order at which running totals are told.
         typical: the price of a hit of the declared kind.
     """
@@ -90,9 +90,9 @@ class ExactTariff:
             raise NotAllowed(sentence)
         return self.typical
 
-    def total(self, units: int) -> float:
+    def total(self, grains: int) -> float:
         """Return charged hits as a total of Rényi prices."""
-        return units * self.kind.kappa(self.order, self.query_epsilon)
+        return grains * self.kind.kappa(self.order, self.query_epsilon)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class RenyiTariff:
     """The Rényi price of each question at one fixed order; as much as the budget grants at it.
 
     Attributes:
-        capacity: the most units that may ever be charged.
+        capacity: the most grains that may ever be charged.
         order: at which everything is priced and told.
         typical: the price of a hit of the declared kind.
     """
@@ -122,9 +122,9 @@ class RenyiTariff:
             raise NotAllowed(sentence)
         return _price(value, self.order)
 
-    def total(self, units: int) -> float:
+    def total(self, grains: int) -> float:
         """Return charged grains as a total of Rényi prices."""
-        return from_grains(units)
+        return from_grains(grains)
 
 
 Tariff = ExactTariff | RenyiTariff
