@@ -11,7 +11,7 @@ from tests.sessions.sheeted import requests_batch
 
 import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
-from targetcharge.mechanisms.algorithm import together
+from targetcharge.mechanisms.algorithm import batch_algorithm
 
 TEACHERS = 91_375
 """A number that is in no text by chance; nor are the counts below."""
@@ -328,7 +328,7 @@ def test_single_answers_and_other_series_are_no_labels():
     session = session_for("plain", 5)
     session.ask(tc.private(EPSILON, name="labels")(lambda _: 1), tc.Everything())
     others = requests_batch(
-        together("labels", EPSILON, tc.Everything()),
+        batch_algorithm("labels", EPSILON, tc.Everything()),
         ("x",),
         5,
         lambda _, __, first, last: (np.zeros(last - first, np.intp), np.zeros(last - first, bool)),

@@ -8,7 +8,7 @@ import targetcharge as tc
 from targetcharge.ledger import BatchEntry
 from targetcharge.ledger.entries import Spent
 from targetcharge.mechanisms import Batch
-from targetcharge.mechanisms.algorithm import together
+from targetcharge.mechanisms.algorithm import batch_algorithm
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
 
 OUTCOMES = ("cat", "dog", tc.BOUNDARY)
@@ -30,7 +30,7 @@ def series(
             before(data, first, last)
         return codes[first:last].copy(), hit[first:last].copy()
 
-    algorithm = together(name, epsilon, target or tc.NotPrior(prior=None))
+    algorithm = batch_algorithm(name, epsilon, target or tc.NotPrior(prior=None))
     return requests_batch(algorithm, outcomes, len(codes), draw, told)
 
 

@@ -25,7 +25,7 @@ from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.learning.votes import CAUTION, MODES, VoteDrawing, Votes, aggregator_of, target_of
 from targetcharge.mechanisms import Batch
-from targetcharge.mechanisms.algorithm import checked_name, together
+from targetcharge.mechanisms.algorithm import batch_algorithm, checked_name
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
 from targetcharge.mechanisms.choice import Outcomes, declared_outcomes
 from targetcharge.outcomes import BOUNDARY, LOW
@@ -198,7 +198,7 @@ def label(
     drawing = VoteDrawing(table, aggregator, target, _prior_codes(prior, mode, names, len(table)))
     labels = _started(start, names, len(table))
     batch = Batch(
-        (together(checked_name(name), target.check_epsilon(epsilon), target),),
+        (batch_algorithm(checked_name(name), target.check_epsilon(epsilon), target),),
         range(len(table)),
         Requests((*names, LOW, BOUNDARY), drawing.draw),
         target=ANY_PRIOR if mode == "prior" else None,

@@ -143,20 +143,20 @@ def _implies(declared: Support, asked: Target) -> bool:
     return type(declared) is type(asked) and declared == asked
 
 
-def together(name: str, epsilon: float, target: Target, accuracy: Accuracy | None = None) -> Algorithm:
-    """Return an algorithm to price and name computations by that are drawn together; never run on its own."""
+def batch_algorithm(name: str, epsilon: float, target: Target, accuracy: Accuracy | None = None) -> Algorithm:
+    """Return an algorithm by which the questions of a batch are priced and named; it is never run on its own."""
     return Algorithm(
         name=name,
         epsilon=float(epsilon),
         delta=0.0,
-        run=_never_alone,
+        run=_never_run,
         targets=(type(target),),
         default_target=target,
         accuracy=accuracy,
     )
 
 
-def _never_alone(*_: object) -> object:
+def _never_run(*_: object) -> object:
     msg = "computations that are drawn together are not run one by one"
     raise AssertionError(msg)
 

@@ -19,7 +19,7 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above
-from targetcharge.mechanisms.algorithm import algorithm_name, checked_name, together
+from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name
 from targetcharge.mechanisms.choice import row_of
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
@@ -236,7 +236,7 @@ def batch_by_name(
 
 def _test(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> Algorithm:
     """Return one test of a batch, to price and name it by."""
-    return together(name, epsilon, NotPrior(None), Accuracy.of(rate, above(least - 1)).through(gauge))
+    return batch_algorithm(name, epsilon, NotPrior(None), Accuracy.of(rate, above(least - 1)).through(gauge))
 
 
 def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:

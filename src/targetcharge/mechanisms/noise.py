@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
+from targetcharge.numerics.rounding import quotient_down
 from targetcharge.randomness import Rate
 
 CONFIDENCE: Final = 0.95
@@ -35,10 +35,7 @@ def rate_for(epsilon: float, sensitivity: int, *, shifts: int = 1) -> Rate:
         shifts: how many such changes the noise must hide at once.
     """
     epsilon = checks.query_epsilon(epsilon, "epsilon")
-    exact = Fraction(epsilon) / (shifts * checks.positive_integer("sensitivity", sensitivity))
-    quotient = float(exact)
-    if quotient > exact:
-        quotient = math.nextafter(quotient, 0.0)
+    quotient = quotient_down(epsilon, shifts * checks.positive_integer("sensitivity", sensitivity))
     if quotient < checks.MIN_QUERY_EPSILON:
         least = checks.MIN_QUERY_EPSILON * shifts * sensitivity
         expected = f"at least {least:g} at sensitivity {sensitivity}: with less it says nothing"

@@ -1,1 +1,1 @@
-"""Numbers: rounding to a known side, searching, tails."""
+"""Numbers: rounding to a known side, and searching."""

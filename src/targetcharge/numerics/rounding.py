@@ -2,6 +2,8 @@
 
 >>> up(0.1) > 0.1 > down(0.1)
 True
+>>> quotient_down(1.0, 3) < Fraction(1, 3)
+True
 >>> from_grains(grains_up(0.1)) >= 0.1 >= from_grains(grains_down(0.1))
 True
 """
@@ -26,6 +28,13 @@ def up(value: float) -> float:
 def down(value: float) -> float:
     """Return a lower bound of a non-negative value computed with a few rounded operations."""
     return value * (1 - SLACK)
+
+
+def quotient_down(value: float, divisor: int) -> float:
+    """Return the largest double that is at most value/divisor."""
+    exact = Fraction(value) / divisor
+    quotient = float(exact)
+    return math.nextafter(quotient, 0.0) if quotient > exact else quotient
 
 
 def grains_up(value: float) -> int:

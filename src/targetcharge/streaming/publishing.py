@@ -11,7 +11,7 @@ from targetcharge.accounting.targets import NotPrior
 from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.mechanisms import Algorithm, Batch
-from targetcharge.mechanisms.algorithm import together
+from targetcharge.mechanisms.algorithm import batch_algorithm
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
@@ -87,7 +87,7 @@ class ByConsensus:
         """
         values = self._consensus.grid.values
         batch = Batch(
-            (together("robust stream", self._consensus.epsilon, NotPrior(prior=None)),),
+            (batch_algorithm("robust stream", self._consensus.epsilon, NotPrior(prior=None)),),
             range(count),
             Requests(values, _Path(self._consensus, self._place, rows).draw),
             target=ANY_PRIOR,

@@ -113,14 +113,11 @@ class Meter:
     ) -> Meter:
         """Return a meter that counts hits of computations with at most this query ε, by exact accounting.
 
-        Args:
-            budget: of the whole session.
+        Args (others as in `__init__`):
             query_epsilon: the largest ε of a computation.
             targets: one or more examples of the targets that may be asked. `NotPrior` stands for tests,
                 priors, releases with revisions and top-k selections.
-            computation_delta: part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters share the budget: each has a share of δ.
-            individual: whether each unit has a meter of its own.
         """
         rest = _share(_less(budget, computation_delta), alternatives)
         tariff = exact_tariff(rest, query_epsilon, targets)
@@ -143,14 +140,11 @@ class Meter:
         The order is chosen now, for the most hits of the declared kind; other kinds and other ε are priced at
         that order.
 
-        Args:
-            budget: of the whole session.
+        Args (others as in `__init__`):
             query_epsilon: the ε of a typical computation.
             target: a typical target.
-            computation_delta: part of the budget's δ reserved for the computations' own δ.
             alternatives: how many meters share the budget: each has ln(alternatives) less, as with a share of δ.
             order: the order to price at, if it was chosen before.
-            individual: whether each unit has a meter of its own.
         """
         rest = _share(_less(budget, computation_delta), alternatives)
         tariff = renyi_tariff(rest, query_epsilon, target, order)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
@@ -21,7 +20,7 @@ from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Kind, Target
 from targetcharge.errors import InvalidParameter
-from targetcharge.numerics.rounding import down, up
+from targetcharge.numerics.rounding import down, quotient_down, up
 from targetcharge.outcomes import Side
 from targetcharge.randomness.laplace import Rate
 
@@ -31,10 +30,7 @@ def _rate(epsilon: float, sensitivity: int) -> float:
 
     First to a float, then to a `Rate`. Below the smallest rate nothing is drawn: there the float itself.
     """
-    exact = Fraction(epsilon) / sensitivity
-    quotient = float(exact)
-    if quotient > exact:
-        quotient = math.nextafter(quotient, 0.0)
+    quotient = quotient_down(epsilon, sensitivity)
     if quotient < checks.MIN_QUERY_EPSILON:
         return quotient
     rate = Rate.at_most(quotient)
