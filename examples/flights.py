@@ -23,7 +23,7 @@ from rich.table import Table
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, optimal_epsilon, paper_epsilon
-from targetcharge.cli.report.findings import gather
+from targetcharge.cli.report.history import read_history
 from targetcharge.cli.report.page import page
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def main() -> None:
         f" ({budget.epsilon:.2f}, {budget.delta:g})-differentially private for every aircraft, for ever"
     )
     picture(year, OUT / "flights.png")
-    (OUT / "flights.html").write_text(page(gather(ledger), time.time()), encoding="utf-8")
+    (OUT / "flights.html").write_text(page(read_history(ledger), time.time()), encoding="utf-8")
     console.print(f"picture {OUT / 'flights.png'}, report {OUT / 'flights.html'}, ledger {ledger}")
 
 

@@ -4,6 +4,7 @@ import time
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+from targetcharge.ledger import Answer, BatchEntry, Unit
 from targetcharge.ledger.sqlite.database import Database
 from targetcharge.ledger.sqlite.files import inode
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
@@ -12,7 +13,7 @@ from targetcharge.ledger.terms import Terms
 
 EMPTY = {"meta", "br", "hr", "input"}
 
-SHARED = Terms(3.0, 1e-6, "exact", 0.1, 0.0, ("NotPrior",), (), 6.2, (7,), (1,), "units of patient")
+SHARED = Terms(3.0, 1e-6, "exact", 0.1, 0.0, (("NotPrior",),), (), 6.2, (7,), (1,), Unit("column", "patient"))
 
 
 class Page(HTMLParser):
@@ -84,6 +85,13 @@ class Page(HTMLParser):
 
 def words(element):
     return " ".join("".join(element.parts).split())
+
+
+def batch(keys, outcome, seq, name="q", **more):
+    """Answers of a watch that left together: all but the last key miss."""
+    first = Answer(None, True, 1.0, seq, name, (("NotPrior", None),), 0.1, grains=(1,), key=keys[0], **more)
+    codes = bytes([0] * (len(keys) - 1) + [1])
+    return BatchEntry(first, (None, outcome), codes, (len(keys) - 1,), tuple(keys), (None, (1, 61)))
 
 
 def write(path, terms, entries):

@@ -8,7 +8,7 @@ from tests.cli.commands import run, start
 from tests.cli.conftest import TERMS, hits
 
 import targetcharge as tc
-from targetcharge.cli.tables.showing import outcome_in_words
+from targetcharge.cli import words
 from targetcharge.engines.duckdb import DuckDBEngine
 from targetcharge.sessions.reading import Reading
 
@@ -133,8 +133,8 @@ def test_every_form_of_question(options, words, hit):
 
 
 def test_marks_in_words():
-    words = [outcome_in_words(tc.Answer(mark, True, 1.0, 1, prior=1234)) for mark in (tc.BOUNDARY, tc.UNCHANGED)]
-    assert words == ["too close to call", "unchanged from 1,234"]
+    said = [words.outcome(tc.Answer(mark, True, 1.0, 1, prior=1234)) for mark in (tc.BOUNDARY, tc.UNCHANGED)]
+    assert said == ["too close to call", "unchanged from 1,234"]
 
 
 @pytest.mark.parametrize("options", [["--between", 10, 20], ["--near", 10]])

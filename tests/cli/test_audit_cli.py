@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import targetcharge as tc
 from targetcharge.cli.app import app
-from targetcharge.cli.exits import AUDIT_FAILED, EXIT_CODES
+from targetcharge.cli.errors import AUDIT_FAILED, EXIT_CODES
 
 SOURCE = """
 import sys

@@ -9,7 +9,7 @@ import targetcharge as tc
 from targetcharge import errors
 from targetcharge.cli import main
 from targetcharge.cli.app import app
-from targetcharge.cli.exits import AUDIT_FAILED, EXIT_CODES, INTERRUPTED, exit_code
+from targetcharge.cli.errors import AUDIT_FAILED, EXIT_CODES, INTERRUPTED, exit_code
 
 ERROR = errors.TargetChargeError
 PLAN = ["plan", "--epsilon", "1", "--delta", "1e-6"]

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
 from tests.cli.commands import CODE, run, start
 
-from targetcharge.cli.monitor import command
+from targetcharge.cli import monitor as command
 
 HUGE = 10**400  # no double
 
@@ -117,7 +117,7 @@ def test_a_budget_that_is_spent(whole):
 
 KILLED = """
 import os, signal
-from targetcharge.cli.monitor.delivery import Delivery
+from targetcharge.cli.delivery import Delivery
 tell = Delivery.tell
 def killed(self, alerts):
     if alerts:

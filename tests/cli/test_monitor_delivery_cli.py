@@ -13,12 +13,12 @@ import pytest
 from tests.cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
 from tests.cli.commands import CODE, run, start
 
-from targetcharge.cli.monitor import command
+from targetcharge.cli import monitor as command
 
 ALL = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
 KILLED = """
 import os, signal
-from targetcharge.cli.monitor.delivery import Delivery
+from targetcharge.cli.delivery import Delivery
 Delivery.tell = lambda self, alerts: alerts and os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 from tests.cli.commands import run
-from tests.cli.pages import SHARED, Clock, Page, write
+from tests.cli.pages import SHARED, Clock, Page, batch, write
 
 import targetcharge as tc
 from targetcharge.ledger import Answer
-from targetcharge.ledger.entries import Restored, Run, Spent
+from targetcharge.ledger.entries import Restored, Spent
 
 BUDGET = tc.Budget(3.0, 1e-6)
 
@@ -188,7 +188,8 @@ def test_an_empty_ledger():
 def test_individual_charging_tells_no_hits_left(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "charging": "individual"})
     hits = [
-        Answer(900 + n, True, 1.0, n, "count(*) >= 50", "NotPrior(None)", 0.1, grains=(1,)) for n in range(1, 31)
+        Answer(900 + n, True, 1.0, n, "count(*) >= 50", (("NotPrior", None),), 0.1, grains=(1,))
+        for n in range(1, 31)
     ]
     page = reported(write(here / "i.db", terms, hits))
     assert page.tiles()["hits"] == 30  # more than any unit's capacity
@@ -210,7 +211,7 @@ def test_individual_charging_tells_no_hits_left(here):
 
 def test_new_snapshots_are_marked_on_the_time_line(here):
     entries = [
-        Answer(None, False, 0.0, n, "q", "NotPrior(None)", 0.1, received=1e9 + 3600 * n, snapshot=1 + n // 4)
+        Answer(None, False, 0.0, n, "q", (("NotPrior", None),), 0.1, received=1e9 + 3600 * n, snapshot=1 + n // 4)
         for n in range(1, 12)
     ]
     page = reported(write(here / "s.db", SHARED, entries))
@@ -222,9 +223,7 @@ def test_new_snapshots_are_marked_on_the_time_line(here):
 
 
 def test_the_time_line_is_by_number_where_all_was_asked_at_once(here):
-    misses = [Answer(None, False, 0.0, n, "q", "NotPrior(None)", 0.1, received=1e9, key=n) for n in range(1, 50)]
-    hit = Answer(600, True, 1.0, 50, "q", "NotPrior(None)", 0.1, received=1e9, grains=(1,), key=50)
-    page = reported(write(here / "s.db", SHARED, [Run((*misses, hit))]))
+    page = reported(write(here / "s.db", SHARED, [batch(range(1, 51), 600, 1, received=1e9)]))
     when = page.section("timeline")
     assert [("".join(each.parts)) for each in page.within(when, "text")][-5:] == [
         "no. 50",
@@ -238,7 +237,7 @@ def test_the_time_line_is_by_number_where_all_was_asked_at_once(here):
 
 
 def test_what_was_spent_in_vain_is_told(here):
-    hit = Answer(1, True, 1.0, 1, "q", "NotPrior(None)", 0.1, received=1e9, grains=(1,))
+    hit = Answer(1, True, 1.0, 1, "q", (("NotPrior", None),), 0.1, received=1e9, grains=(1,))
     lost = [Spent("failed", (1,), 1, "q"), Spent("abandoned", (3,), 3), Restored(3)]
     page = reported(write(here / "s.db", SHARED, [hit, *lost]))
     assert page.tiles()["spent in vain"] == 2
@@ -326,15 +325,16 @@ def test_different_epsilons_compose_by_concentrated_dp():
 
 
 def test_terms_of_a_later_version_are_shown_without_figures(here):
-    terms = SHARED.__class__(**{**SHARED.__dict__, "targets": ("SomethingNew",)})
+    terms = SHARED.__class__(**{**SHARED.__dict__, "targets": (("SomethingNew",),)})
     page = reported(write(here / "s.db", terms, []))
     assert "the declared targets are not known" in page.told("compared")
     assert "does not know the declared targets" in page.told("meter")
 
 
 def test_many_scales_and_sketches_are_noted(here):
+    question = '{"what":{"distinct":"c","per_unit":1,"where":null},"above":5}'
     entries = [
-        Answer(None, False, 0.0, n, f"distinct(c) >= {n}", "NotPrior(None)", 0.1, scale=float(n))
+        Answer(None, False, 0.0, n, f"q{n}", (("NotPrior", None),), 0.1, scale=float(n), question=question)
         for n in range(1, 10)
     ]
     told = reported(write(here / "s.db", SHARED, entries)).told("noise")

@@ -8,11 +8,10 @@ import time
 
 import pytest
 from tests.cli.commands import run
-from tests.cli.pages import SHARED, Page, write
+from tests.cli.pages import SHARED, Page, batch, write
 
 import targetcharge as tc
-from targetcharge.ledger import Answer
-from targetcharge.ledger.entries import Run
+from targetcharge.ledger import Answer, Unit
 from targetcharge.ledger.sqlite import inspect
 
 NASTY = "<script>alert('x')</script>\"'&<b>\u202eשלום\x00\ud800"
@@ -39,11 +38,11 @@ def here(tmp_path, monkeypatch):
 
 
 def hit(seq, name="q", **more):
-    return Answer(5, True, 1.0, seq, name, "NotPrior(None)", 0.1, received=1e9 + seq, grains=(1,), **more)
+    return Answer(5, True, 1.0, seq, name, (("NotPrior", None),), 0.1, received=1e9 + seq, grains=(1,), **more)
 
 
 def miss(seq, name="q", **more):
-    return Answer(None, False, 0.0, seq, name, "NotPrior(None)", 0.1, received=1e9 + seq, **more)
+    return Answer(None, False, 0.0, seq, name, (("NotPrior", None),), 0.1, received=1e9 + seq, **more)
 
 
 @pytest.fixture
@@ -115,17 +114,19 @@ def test_pictures_are_told_in_words_and_tables_have_heads(ledger):
 
 
 def test_whatever_users_wrote_is_text(here):
-    terms = SHARED.__class__(**{**SHARED.__dict__, "unit": f"units of {NASTY}"})
+    terms = SHARED.__class__(**{**SHARED.__dict__, "unit": Unit("column", NASTY)})
     entries = [
-        Answer(NASTY, True, 1.0, 1, NASTY, f"NotPrior({NASTY!r})", 0.1, grains=(1,), key=(NASTY, 7)),
-        Answer(b"<i>", True, 1.0, 2, "q", NASTY, 0.1, grains=(1,), key="</td></table>", question=NASTY),
-        Answer(("<u>", 10**5000), True, 1.0, 3, "q", "select", 0.1, grains=(1,), candidate=4),
+        Answer(NASTY, True, 1.0, 1, NASTY, (("NotPrior", NASTY),), 0.1, grains=(1,), key=(NASTY, 7)),
+        Answer(b"<i>", True, 1.0, 2, "q", ((NASTY,),), 0.1, grains=(1,), key="</td></table>", question=NASTY),
+        Answer(
+            ("<u>", 10**5000), True, 1.0, 3, "q", (("NotPrior",),), 0.1, grains=(1,), candidate=4, call="select"
+        ),
     ]
     assert run("report", write(here / "<x>.db", terms, entries)).code == 0
     page = page_at("<x>.report.html")
     check_alone(page)
     assert not {each.name for each in page.elements} & {"b", "u", "script"}
-    assert page.source.count("&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&quot;&#x27;&amp;&lt;b&gt;") >= 4
+    assert page.source.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&#34;&#39;&amp;&lt;b&gt;") >= 4
     assert "\u202e" not in page.source
     assert "\x00" not in page.source
     assert "\\u202eשלום\\x00\\ud800" in page.text("h1")
@@ -236,7 +237,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_told(ledger, body):
         """UPDATE state SET header = replace(header, '"typical":["1"]', '"typical":["0"]')""",
         """UPDATE state SET header = replace(header, '"capacities":["7"]', '"capacities":["0"]')""",
         """UPDATE state SET header = replace(header, '"query_epsilon":"0x1', '"query_epsilon":"-0x1')""",
-        """UPDATE state SET header = replace(header, '"targets":["NotPrior"]', '"targets":[3]')""",
+        """UPDATE state SET header = replace(header, '"targets":[["NotPrior"]]', '"targets":[3]')""",
         """UPDATE entries SET body = replace(body, '"received":', '"received":"x","delta":')""",
         """UPDATE entries SET body = replace(body, '"hit":true', '"hit":"yes"')""",
         """UPDATE entries SET body = replace(body, '"scale":10.0', '"scale":-1e-400')""",
@@ -289,15 +290,8 @@ def test_a_page_is_opened_on_request(ledger, monkeypatch):
 
 def test_a_hundred_thousand_answers_take_seconds_and_less_than_a_megabyte(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "capacities": (10_000,)})
-    runs = [
-        Run(
-            (
-                *(miss(1000 * n + k, "watched", key=f"key {k}", scale=10.0) for k in range(1, 1000)),
-                hit(1000 * n + 1000, "watched", key="key 0", scale=10.0, interval=(1, 61)),
-            )
-        )
-        for n in range(50)
-    ]
+    keys = [f"key {k}" for k in range(1000)]
+    runs = [batch(keys, 5, 1000 * n + 1, "watched", received=1e9 + 1000 * n, scale=10.0) for n in range(50)]
     singles = [(hit if n % 25 == 0 else miss)(n, f"{n % 3000}: {'<' * 400}") for n in range(50_001, 100_001)]
     path = write(here / "large.db", terms, [*runs, *singles])
     start = time.perf_counter()

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from targetcharge.accounting import prices
 from targetcharge.cli.app import app
-from targetcharge.cli.exits import AUDIT_FAILED
+from targetcharge.cli.errors import AUDIT_FAILED
 
 
 def run(*arguments):

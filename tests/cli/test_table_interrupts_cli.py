@@ -13,9 +13,9 @@ from tests.cli.commands import run, start
 from tests.cli.conftest import TERMS, hits
 
 import targetcharge as tc
-from targetcharge.cli.exits import INTERRUPTED
-from targetcharge.cli.tables import gathering
-from targetcharge.cli.tables.stopping import stoppable
+from targetcharge.cli import asking
+from targetcharge.cli.asking import stoppable
+from targetcharge.cli.errors import INTERRUPTED
 from targetcharge.engines.duckdb import DuckDBEngine
 from targetcharge.sessions import battery
 
@@ -89,7 +89,7 @@ def default_handler():
 def test_answers_that_left_together_are_printed_together(folder, monkeypatch, after, answered):
     """Misses leave 500 at a time or with the hit at their end; Ctrl-C comes when some were published."""
     (folder / "keys.csv").write_text("\n".join(["age", *map(str, [*range(1000, 2000), 20, *range(2000, 4000)])]))
-    for module in (battery, gathering):
+    for module in (battery, asking):
         monkeypatch.setattr(module, "MOST_TOGETHER", 500)
     published, calls = battery.Tests.published, []
 
@@ -199,7 +199,7 @@ def test_lazy_answers_are_grouped_as_they_leave():
     answers = [
         tc.Answer(None, hit, 0.0, seq) for seq, hit in enumerate([False] * 3 + [True, True] + [False] * (most + 1))
     ]
-    assert [len(batch) for batch in gathering.together(answers)] == [4, 1, most, 1]
+    assert [len(batch) for batch in asking.leaving(answers)] == [4, 1, most, 1]
 
 
 @pytest.mark.usefixtures("opened")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import targetcharge as tc
 from targetcharge.cli.app import app
-from targetcharge.cli.report.findings import gather
+from targetcharge.cli.report.history import read_history
 from targetcharge.ledger.entries import entry_of
 from targetcharge.ledger.sqlite import inspect, verify
 
@@ -91,7 +91,7 @@ def run(*arguments):
 def test_the_ledger_commands_tell_of_a_hundred_thousand_answers_at_once(long):
     begun = time.process_time()
     shown = run("ledger", "show", long)
-    assert "requests of labels" in shown
+    assert "answers of labels" in shown
     assert "× 1" in shown
     assert "every total is right" in run("ledger", "verify", long)
     assert inspect(long, last=5).state.sums.hits == (44,)
@@ -103,10 +103,10 @@ def test_the_report_counts_every_answer_and_every_hit_of_sheets(long, tmp_path):
     text = run("report", long, "--output", tmp_path / "report.html") + (tmp_path / "report.html").read_text()
     assert time.process_time() - begun < 20
     assert "100,001" in text
-    findings = gather(long)
-    assert (findings.answers, findings.hits, sum(findings.chronology.counts)) == (100_001, 44, 100_001)
-    assert sum(charge.hits for charge in findings.chronology.charges) == 44
-    spent_in_all = sum(charge.units[0] for charge in findings.chronology.charges)
+    contents = read_history(long).contents
+    assert (contents.answers, contents.hits, sum(contents.chronology.counts)) == (100_001, 44, 100_001)
+    assert sum(charge.hits for charge in contents.chronology.charges) == 44
+    spent_in_all = sum(charge.units[0] for charge in contents.chronology.charges)
     assert spent_in_all == inspect(long).state.sums.spent[0]
 
 

@@ -10,12 +10,11 @@ import typer
 from rich.console import Console
 
 from targetcharge import __version__
-from targetcharge.cli import audit, ledger, plan, self_audit
-from targetcharge.cli.exits import exit_code
-from targetcharge.cli.mistakes import spelled
-from targetcharge.cli.monitor import command as monitor
-from targetcharge.cli.report import command as report
-from targetcharge.cli.tables import ask, describe, meter, top, watch
+from targetcharge.cli import audit, ledger, tables
+from targetcharge.cli.errors import exit_code, spelled
+from targetcharge.cli.monitor import monitor
+from targetcharge.cli.plan import plan
+from targetcharge.cli.report.command import report
 from targetcharge.errors import TargetChargeError
 
 app = typer.Typer(
@@ -24,17 +23,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
-app.command("plan")(plan.command)
-app.command("describe")(describe.command)
-app.command("ask")(ask.command)
-app.command("watch")(watch.command)
-app.command("top")(top.command)
-app.command("monitor")(monitor.command)
-app.command("meter")(meter.command)
-app.command("report")(report.command)
-app.command("audit")(audit.command)
-app.command("attack")(self_audit.attack)
-app.command("certify")(self_audit.certify)
+for command in (
+    *(plan, tables.describe, tables.ask, tables.watch, tables.top, monitor, ledger.meter, report),
+    *(audit.audit, audit.attack, audit.certify),
+):
+    app.command(command.__name__)(command)
 app.add_typer(ledger.app, name="ledger")
 
 

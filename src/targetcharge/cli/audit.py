@@ -1,28 +1,44 @@
-"""`tct audit`: run your own mechanism or session script on two neighbours, and see whether its claim holds."""
+"""`tct audit`: does the claim of your own mechanism or script hold? `tct attack` and `tct certify`: do ours?
+
+>>> from types import ModuleType
+>>> _value("--data0", "[1, 2]", ModuleType("mine"))
+[1, 2]
+"""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import json
 import sys
 from contextlib import redirect_stdout
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import targetcharge as tc
+from targetcharge.audit.exact import opener
 from targetcharge.audit.sampling import black_box
-from targetcharge.cli.exits import AUDIT_FAILED
-from targetcharge.cli.figures import new_figure
-from targetcharge.cli.source import load, value_of
+from targetcharge.cli.errors import AUDIT_FAILED
+from targetcharge.cli.figures import draw_audit, new_figure
+from targetcharge.cli.options import Json, MeterName
+from targetcharge.cli.plan import Q, TargetName, Width, target_of
+from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms import Algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from targetcharge.audit import Verdict
+
+_FORM: Final = "FILE.py:FUNCTION"
+
+Seed = Annotated[int, typer.Option(help="The search is reproducible from it.")]
 
 
 class Relation(StrEnum):
@@ -33,9 +49,9 @@ class Relation(StrEnum):
     ANY = "any"
 
 
-def command(
+def audit(
     what: Annotated[
-        str, typer.Argument(metavar="FILE.py:FUNCTION", help="A @tc.private algorithm, or a function of the data.")
+        str, typer.Argument(metavar=_FORM, help="A @tc.private algorithm, or a function of the data.")
     ],
     *,
     data0: Annotated[str, typer.Option(help="An input: a Python literal, a JSON file, or a name in FILE.py.")],
@@ -50,7 +66,7 @@ def command(
     confidence: Annotated[float, typer.Option(help="How sure a failure is.")] = 0.999,
     seed: Annotated[int, typer.Option(help="Of everything the audit decides.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     plot: Annotated[Path | None, typer.Option(help="Draw claimed against attained δ(ε) into this file.")] = None,
 ) -> None:
     """Run a mechanism many times on two neighbours and bound its ε from below; exit code 6 if its claim fails.
@@ -61,45 +77,133 @@ def command(
     if plot is not None:
         new_figure(plot)  # whether it can be drawn, before the wait
     with redirect_stdout(sys.stderr), _progress(quiet=as_json) as progress:  # what the audited code prints
-        module = load(what)
+        name, function, module = _load(what)
+        task = progress.add_task("runs")
         verdict = black_box(
-            module.function,
-            value_of("--data0", data0, module),
-            value_of("--data1", data1, module),
+            function,
+            _value("--data0", data0, module),
+            _value("--data1", data1, module),
             _claim(epsilon, delta),
             relation=relation.value,
             runs=runs,
             confidence=confidence,
             seed=seed,
             workers=workers,
-            progress=_teller(progress),
+            progress=lambda done, total: progress.update(task, completed=done, total=total, refresh=True),
         )
-    _show(verdict, module.name, as_json=as_json)
+    _show(verdict, name, as_json=as_json)
     if plot is not None:
-        _draw(verdict, module.name, plot, as_json=as_json)
+        _draw(verdict, name, plot, as_json=as_json)
     if not verdict.passed:
         raise typer.Exit(AUDIT_FAILED)
 
 
-def _draw(verdict: Verdict, name: str, plot: Path, *, as_json: bool) -> None:
-    """Draw the picture; that it cannot be drawn does not hide that the audit failed."""
-    from targetcharge.cli.audit_plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
+def attack(
+    *,
+    query_epsilon: Annotated[float, typer.Option(help="ε of one computation.")] = 1.0,
+    hits: Annotated[int, typer.Option(help="Hits that the session covers.")] = 1,
+    delta: Annotated[float, typer.Option(help="δ of the session.")] = 0.02,
+    meter: Annotated[MeterName, typer.Option(help="How the session adds up.")] = MeterName.EXACT,
+    target: Annotated[TargetName, typer.Option(help="The declared target.")] = TargetName.NOT_PRIOR,
+    width: Width = None,
+    q: Q = None,
+    restarts: Annotated[int | None, typer.Option(help="Strategies to start from; else two for each tool.")] = None,
+    steps: Annotated[int, typer.Option(help="Changes to try on each.")] = 10,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Search for the game that tells the most through real sessions, and compare it with the meter's claim.
 
+    Every path of every game is enumerated on two neighbouring datasets; exit code 6 if one tells more than that.
+    """
+    opened = opener(query_epsilon, hits, delta, meter=meter.value, targets=(target_of(target, width, q),))
+    verdict = tc.audit.attack(opened, epsilons=(query_epsilon,), restarts=restarts, steps=steps, seed=seed)
+    _show_ours([verdict], as_json=as_json)
+
+
+def certify(
+    *,
+    epsilon: Annotated[float, typer.Option(help="ε of one computation.")],
+    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = TargetName.NOT_PRIOR,
+    width: Width = None,
+    q: Q = None,
+    order: Annotated[float, typer.Option(help="Rényi order at which to try the price.")] = 2.0,
+    pairs: Annotated[int, typer.Option(help="Random pairs, beside a dense family.")] = 200_000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Try a target's q and price on many neighbouring pairs and show the worst; exit code 6 if one is beyond."""
+    chosen = target_of(target, width, q)
+    verdicts = [tc.audit.certify(chosen, epsilon, pairs=pairs, seed=seed)]
     try:
-        draw(verdict, name, plot)
-    except tc.InvalidParameter as error:
-        if verdict.passed:
+        verdicts.append(tc.audit.certify(chosen, epsilon, order, pairs=pairs, seed=seed))
+    except InvalidParameter as error:
+        if error.name != "order" or not order > 1:
             raise
-        typer.echo(f"tct: {error}", err=True)
-        return
-    if not as_json:
-        Console(soft_wrap=True, highlight=False).print(f"picture: {plot}", markup=False)
+        typer.echo(f"the price is not tried: {error}", err=True)
+    _show_ours(verdicts, as_json=as_json)
+
+
+def _load(what: str) -> tuple[str, object, ModuleType]:
+    """Return the function that "FILE.py:function" names, after its name; the file is run, as a module."""
+    text, colon, name = what.rpartition(":")
+    if not colon or not name.isidentifier() or not text.endswith(".py"):
+        raise InvalidParameter("FUNCTION", what, _FORM)
+    file = Path(text)
+    if not file.is_file():
+        raise InvalidParameter("FUNCTION", what, f"{_FORM}, and there is no file {text}")
+    alias = f"audited_{file.stem}"  # a file called random.py must not stand in for Python's own
+    specification = importlib.util.spec_from_file_location(alias, file.resolve())
+    if specification is None or specification.loader is None:
+        raise InvalidParameter("FUNCTION", what, f"{_FORM}, and {text} cannot be imported")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[alias] = module
+    sys.path.insert(0, str(file.resolve().parent))  # its neighbours may be imported, as if it were run
+    try:
+        specification.loader.exec_module(module)
+    except KeyboardInterrupt:  # the user's
+        raise
+    except BaseException as error:
+        raise InvalidParameter("FUNCTION", what, f"in a file that can be run: {error!r}") from error
+    function = getattr(module, name, None)
+    if not isinstance(function, Algorithm) and not callable(function):
+        names = [key for key, value in vars(module).items() if _is_of(value, module)]
+        raise InvalidParameter("FUNCTION", what, f"{_FORM}; {text} has {', '.join(names) or 'no functions'}")
+    return name, function, module
+
+
+def _is_of(value: object, module: ModuleType) -> bool:
+    return isinstance(value, Algorithm) or getattr(value, "__module__", None) == module.__name__
+
+
+def _value(option: str, text: str, module: ModuleType) -> object:
+    """Return an input: a Python literal, what a JSON file holds, or a name in FILE.py (a function is called)."""
+    if text.isidentifier() and hasattr(module, text):
+        value = getattr(module, text)
+        return _called(option, text, value) if callable(value) else value
+    try:
+        if text.endswith(".json"):
+            return json.loads(Path(text).read_text(encoding="utf-8"))
+        return ast.literal_eval(text)
+    except (OSError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        expected = f"a Python literal, a JSON file that can be read, or a name in FILE.py ({error})"
+        raise InvalidParameter(option, text, expected) from None
+
+
+def _called(option: str, text: str, function: Callable[[], object]) -> object:
+    try:
+        return function()
+    except KeyboardInterrupt:  # the user's
+        raise
+    except BaseException as error:
+        expected = f"a variable, or a function without parameters that returns an input; it raised {error!r}"
+        raise InvalidParameter(option, text, expected) from error
 
 
 def _claim(epsilon: float | None, delta: float | None) -> tc.Budget | None:
     if epsilon is None:
         if delta is not None:
-            raise tc.InvalidParameter("--delta", delta, "given with --epsilon, and only with it")
+            raise InvalidParameter("--delta", delta, "given with --epsilon, and only with it")
         return None
     return tc.Budget(epsilon, delta or 0.0)
 
@@ -113,13 +217,17 @@ def _progress(*, quiet: bool) -> Progress:
     )
 
 
-def _teller(progress: Progress) -> Callable[[int, int], None]:
-    task = progress.add_task("runs")
-
-    def tell(done: int, total: int) -> None:
-        progress.update(task, completed=done, total=total, refresh=True)
-
-    return tell
+def _draw(verdict: Verdict, name: str, plot: Path, *, as_json: bool) -> None:
+    """Draw the picture; that it cannot be drawn does not hide that the audit failed."""
+    try:
+        draw_audit(verdict, name, plot)
+    except InvalidParameter as error:
+        if verdict.passed:
+            raise
+        typer.echo(f"tct: {error}", err=True)
+        return
+    if not as_json:
+        Console(soft_wrap=True, highlight=False).print(f"picture: {plot}", markup=False)
 
 
 def _show(verdict: Verdict, name: str, *, as_json: bool) -> None:
@@ -137,3 +245,14 @@ def _show(verdict: Verdict, name: str, *, as_json: bool) -> None:
     console.print(f"Most telling: {verdict.worst}.", markup=False)
     if verdict.passed:
         console.print("A pass is no proof: other inputs, other events and smaller excesses were not seen.")
+
+
+def _show_ours(verdicts: list[Verdict], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([verdict.as_dict() for verdict in verdicts], indent=2))
+    else:
+        console = Console(soft_wrap=True)
+        for verdict in verdicts:
+            console.print(str(verdict), style="green" if verdict.passed else "red", markup=False, highlight=False)
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(AUDIT_FAILED)

@@ -1,33 +1,97 @@
-"""`tct ledger`: look at a ledger file, and check that nobody changed it."""
+"""`tct meter` and `tct ledger`: how a ledger stands, and that nobody changed it. Nothing in it is changed."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from targetcharge.accounting.targets.plain import in_words
-from targetcharge.cli.standing import facts, plain
+from targetcharge.accounting.targets.plain import in_words, kind_in_words
+from targetcharge.cli.errors import Mistake
+from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
+from targetcharge.cli.results import console, note
+from targetcharge.cli.words import counted, cut, moment
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
 from targetcharge.ledger.plain import to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
+from targetcharge.tables.opening import ledger_place
 
 if TYPE_CHECKING:
-    from targetcharge.ledger import Entry
+    from targetcharge.ledger import Entry, Terms
 
 app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
 
-_MOST_SHOWN = 60
+_SQLITE: Final = b"SQLite format 3\0"
+_LONGEST: Final = 60
+_HELD: Final = "held back by open sessions"
+_OF_METER: Final = ("budget", "unit", "meter", "targets", "charging", "hits used", "hits left", _HELD)
 
 File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
+TableOrLedger = Annotated[
+    str, typer.Argument(metavar="TABLE|LEDGER", help="The table, or its ledger.", show_default=False)
+]
+
+
+def ledger_of(file: str) -> Path:
+    """Return the ledger beside a table, or the file itself if that is one.
+
+    Raises:
+        Mistake: if there is none.
+    """
+    path = Path(file)
+    if path.is_file():
+        with path.open("rb") as opened:
+            if opened.read(len(_SQLITE)) == _SQLITE:
+                return path
+    beside = Path(ledger_place(file))
+    if beside.exists():
+        return beside
+    if not path.exists():
+        raise Mistake(file, f"there is no such file, and no ledger {beside}")
+    raise Mistake(file, f"there is no ledger {beside}. If it is elsewhere, name it instead")
+
+
+def roomiest(found: Inspection) -> int:
+    """Return which meter has the most hits left: 0, unless there are alternatives."""
+    terms, spent = found.terms, found.state.sums.spent
+    left = [(most - used) // one for most, used, one in zip(terms.capacities, spent, terms.typical, strict=True)]
+    return left.index(max(left))
+
+
+def targets_in_words(terms: Terms) -> list[str]:
+    """Return the alternatives that a ledger was made for, or else the kinds of targets."""
+    return [*map(in_words, terms.alternatives)] or [*map(kind_in_words, terms.targets)]
+
+
+def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
+    """Show budget, unit, hits used and left, and what a further hit costs. The table itself is not opened."""
+    ledger = ledger_of(file)
+    found = inspect(ledger)
+    plain = _plain_meter(found)
+    if as_json:
+        typer.echo(json.dumps({**plain, "ledger": str(ledger)}, indent=2))
+    else:
+        facts = _facts(found)
+        kind = "" if found.terms.meter == "exact" else ", if it is of the declared kind"
+        whose = " to each unit that contributed" if found.individual else ""
+        rows = {
+            "ledger": str(ledger),
+            **{name: facts[name] for name in _OF_METER},
+            "a further hit costs": f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}{whose}",
+        }
+        wide = max(map(len, rows))
+        for name, value in rows.items():
+            console().print(f"{name:<{wide}}  {value}")
+        console().print("The budget holds for all that was and will be published, however it ends.")
+    if found.restored:
+        note(found.restored)
 
 
 @app.command("show")
@@ -35,54 +99,109 @@ def show(
     file: File,
     *,
     last: Annotated[int, typer.Option(min=0, help="How many of the last entries to print.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Print budget, hits used and left, and the last entries."""
     found = inspect(file, last)
     if as_json:
-        typer.echo(json.dumps(_plain(found), indent=2))
+        entries = [json.loads(text_of(entry)) for entry in found.last]
+        typer.echo(json.dumps({**_plain(found), "entries": entries}, indent=2))
         return
-    console = Console()
-    console.print(_summary(found))
+    out = Console()
+    table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
+    for name, value in _facts(found).items():
+        table.add_row(name, escape(value))
+    out.print(table)
     if found.last:
-        console.print(_entries(found))
+        table = Table("entry", "received", "what", "outcome", "price")
+        for number, entry in enumerate(found.last, found.state.number - len(found.last) + 1):
+            table.add_row(str(number), *map(escape, _cells(entry)))
+        out.print(table)
     if found.restored:
-        console.print(f"[red]{escape(found.restored)}[/red]", highlight=False, soft_wrap=True)
+        out.print(f"[red]{escape(found.restored)}[/red]", highlight=False, soft_wrap=True)
 
 
 @app.command("verify")
 def check(file: File) -> None:
     """Compute every hash and every total again; an entry that was changed, dropped or put in is found."""
-    count = verify(file)
-    entries = "1 entry" if count == 1 else f"{count:,} entries"
-    typer.echo(f"{file}: {entries}, every hash and every total is right")
+    typer.echo(f"{file}: {counted(verify(file), 'entry', 'entries')}, every hash and every total is right")
 
 
-def _summary(found: Inspection) -> Table:
-    table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
-    for name, value in facts(found).items():
-        table.add_row(name, escape(value))
-    return table
+def _facts(found: Inspection) -> dict[str, str]:
+    """Return all facts, in words."""
+    terms, state = found.terms, found.state
+    return {
+        "budget": f"({terms.epsilon:g}, {terms.delta:g})",
+        "unit": str(terms.unit) or "not said",
+        "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}",
+        "targets": ", ".join(targets_in_words(terms)),
+        "charging": terms.charging,
+        "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
+        "hits left": f"{found.hits_left:,}" + (" for each unit, in all" if found.individual else ""),
+        _HELD: f"{found.held.count} hits",
+        "releases pending": f"{found.pending}",
+        "δ of computations": f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}",
+        "last entry": f"{state.number}",
+        "its hash": state.head.hex(),
+    }
 
 
-def _entries(found: Inspection) -> Table:
-    table = Table("entry", "received", "what", "outcome", "price")
-    first = found.state.number - len(found.last) + 1
-    for number, entry in enumerate(found.last, first):
-        table.add_row(str(number), *map(escape, _cells(entry)))
-    return table
+def _plain(found: Inspection) -> dict[str, object]:
+    """Return all facts as plain data."""
+    terms, state = found.terms, found.state
+    return {
+        "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
+        "unit": {terms.unit.kind: terms.unit.name},
+        "meter": terms.meter,
+        "query_epsilon": terms.query_epsilon,
+        "order": terms.order,
+        "targets": terms.targets,
+        "alternatives": terms.alternatives,
+        "charging": terms.charging,
+        "hits": state.sums.hits,
+        "hits_left": found.hits_left,
+        "held": found.held.count,
+        "pending": found.pending,
+        "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
+        "number": state.number,
+        "head": state.head.hex(),
+        "restored": found.restored or None,
+    }
+
+
+def _plain_meter(found: Inspection) -> dict[str, object]:
+    """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
+    terms, which = found.terms, roomiest(found)
+
+    def amount(grains: int) -> float:  # in hits, or κ
+        return float(grains) if terms.meter == "exact" else from_grains(grains)
+
+    return {
+        "unit": str(terms.unit),
+        "meter": terms.meter,
+        "charging": terms.charging,
+        "query_epsilon": terms.query_epsilon,
+        "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
+        "hits": found.state.sums.hits[which],
+        "hits_left": found.hits_left,
+        "price": amount(terms.typical[which]),
+        "capacity": amount(terms.capacities[which]),
+        "restored": found.restored or None,
+    }
 
 
 def _cells(entry: Entry) -> tuple[str, str, str, str]:
     match entry:
         case Answer():
-            received = datetime.fromtimestamp(entry.received, UTC).strftime("%Y-%m-%d %H:%M:%S")
             price = f"{entry.price:.4g}" if entry.hit else "free"
-            return received, f"{entry.algorithm}, {_asked(entry)}", _outcome(entry.outcome), price
+            asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
+            return moment(entry.received), f"{entry.algorithm}, {asked}", _outcome(entry.outcome), price
         case BatchEntry():
-            received, what, _, price = _cells(entry.first)
-            count, paid = f"{len(entry):,} answer" + "s" * (len(entry) > 1), f"{len(entry.hit_places):,} × {price}"
-            return received, f"{count} of {what}", f"from {entry.first.key!r} on", paid
+            hits = entry.hits
+            received, what, outcome, price = _cells(hits[0] if hits else entry.first)
+            said = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else f"from {entry.first.key!r} on"
+            count, paid = counted(len(entry), "answer"), price if len(hits) == 1 else f"{len(hits):,} × {price}"
+            return received, f"{count} of {what}", said, paid
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):
@@ -91,18 +210,10 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             return "", f"the owner vouched for a copy that ends at entry {number}", "", ""
 
 
-def _asked(answer: Answer) -> str:
-    return in_words(*answer.targets) if answer.call == "ask" else answer.call
-
-
 def _outcome(outcome: object) -> str:
     """Return a published outcome, cut to a line; in hexadecimal if Python refuses to write it in decimal."""
     try:
         text = repr(outcome)
     except ValueError:
         text = json.dumps(to_plain(outcome))
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
-
-
-def _plain(found: Inspection) -> dict[str, object]:
-    return {**plain(found), "entries": [json.loads(text_of(entry)) for entry in found.last]}
+    return cut(text, _LONGEST)

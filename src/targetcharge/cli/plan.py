@@ -13,9 +13,15 @@ from rich.table import Table
 
 import targetcharge as tc
 from targetcharge.accounting.plan import HITS
+from targetcharge.cli.figures import draw_plan
+from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
+
+
+Width = Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")]
+Q = Annotated[float | None, typer.Option(help="The declared q, for --target q.")]
 
 
 class TargetName(StrEnum):
@@ -29,28 +35,26 @@ class TargetName(StrEnum):
     EVERYTHING = "everything"
 
 
-def command(
+def plan(
     *,
     epsilon: Annotated[float, typer.Option(help="ε of the whole session.")],
     delta: Annotated[float, typer.Option(help="δ of the whole session.")],
     query_epsilon: Annotated[float | None, typer.Option(help="ε of one computation: how many hits?")] = None,
     hits: Annotated[int | None, typer.Option(help="A number of hits: which query ε?")] = None,
     target: Annotated[TargetName, typer.Option(help="What a hit is.")] = TargetName.NOT_PRIOR,
-    width: Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")] = None,
-    q: Annotated[float | None, typer.Option(help="The declared q, for --target q.")] = None,
+    width: Width = None,
+    q: Q = None,
     caution: Annotated[
         float | None, typer.Option(help="How readily doubt is marked, for --target boundary; 1 as in the paper.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     plot: Annotated[Path | None, typer.Option(help="Draw ε' against hits into this file.")] = None,
 ) -> None:
     """Show what a budget buys under each accounting: hits for a query ε, or the query ε for a number of hits."""
     budget = tc.Budget(epsilon, delta)
     found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
     if plot is not None:
-        from targetcharge.cli.plot import draw  # noqa: PLC0415 - matplotlib is an extra and slow to import
-
-        draw(found, plot)
+        draw_plan(found, plot)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
         return

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon, optimal_hits
+from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
-from targetcharge.accounting.plan import Accounting, catalogue
-from targetcharge.accounting.renyi import renyi_epsilon, renyi_hits
+from targetcharge.accounting.meter import Meter, Price, Totals
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff
+from targetcharge.accounting.plan import catalogue
+from targetcharge.accounting.renyi import best_order_for_budget, renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind
-from targetcharge.cli.report.targets import kind_of, share_of, targets_of
+from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.errors import TooLarge
+from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from targetcharge.accounting.meter import Odometer
+    from targetcharge.accounting.plan import Accounting
     from targetcharge.accounting.targets import Target
-    from targetcharge.cli.report.findings import Findings
+    from targetcharge.cli.report.history import Contents
     from targetcharge.ledger import Terms
+    from targetcharge.ledger.entries import Sums
 
 _Figure = TypeVar("_Figure")
 
@@ -36,9 +45,9 @@ class Row:
 
     Attributes:
         name: of the accounting.
-        epsilon: of the whole session; None if it cannot be computed.
-        count: how many hits or answers that is for.
-        buys: how many the budget would have bought; None if it cannot be computed.
+        epsilon: of the whole session; None if it is too large to compute.
+        count: how many hits, or answers, that is for.
+        buys: how many the budget would have bought; None if it is too large to compute.
         ours: whether the ledger's own meter works so.
     """
 
@@ -54,44 +63,126 @@ class Row:
         return self.name == PLAIN
 
 
-def bought(terms: Terms, which: int) -> int:
-    """Return how many hits of the declared kind the budget bought on a meter."""
-    return terms.capacities[which] // terms.typical[which]
+@final
+@dataclass(frozen=True)
+class OpenedMeter:
+    """A meter of a ledger, made again from the terms.
 
-
-def rows_of(findings: Findings, which: int) -> list[Row]:
-    """Return the rows: exact, Rényi, the paper and plain composition, as far as each applies.
-
-    Args:
-        findings: about the ledger.
+    Attributes:
+        terms: of the ledger.
         which: of its meters, if it has alternatives.
     """
-    terms = findings.found.terms
-    targets, hits = targets_of(terms, which), bought(terms, which)
-    if not targets or not hits:
-        return []
-    rows = [_renyi(terms, which, targets, hits)]
-    if not any(isinstance(target, Boundary) for target in targets):
-        rows.insert(0, _exact(terms, which, targets, hits))
-    if paper := _paper(terms, targets, hits):
-        rows.append(paper)
-    if findings.individual and findings.hits and rows[0].name == EXACT:
-        rows.append(_shared(terms, targets, findings.hits))
-    if plain := _plain(findings):
-        rows.append(plain)
-    return rows
 
+    terms: Terms
+    which: int
 
-def _exact(terms: Terms, which: int, targets: tuple[Target, ...], hits: int) -> Row:
-    ours, query, share = terms.meter == "exact", terms.query_epsilon, share_of(terms)
-    kind = kind_of(terms, which)
-    assert kind is not None  # noqa: S101 - there are targets
-    quick = hits <= _most_hits(kind)
-    buys = hits if ours else _tried(lambda: exact_hits(query, share, kind)) if quick else None
-    epsilon = _exact_epsilon(terms, targets, hits)
-    if epsilon is None and ours:
-        epsilon = terms.epsilon  # the hits were counted so that it is no more than that
-    return Row(EXACT, epsilon, hits, buys, ours)
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return targets priced like those that it was opened for; none if this version does not know one."""
+        terms = self.terms
+        declared = (terms.alternatives[self.which],) if terms.alternatives else terms.targets
+        targets = [priced_like(target) for target in declared]
+        return tuple(target for target in targets if target is not None) if None not in targets else ()
+
+    @property
+    def budget(self) -> Budget:
+        """Return the part of the budget that it has for hits."""
+        terms = self.terms
+        return Budget(terms.epsilon, (terms.delta - terms.computation_delta) / max(1, len(terms.alternatives)))
+
+    @property
+    def kind(self) -> Kind:
+        """Return what its exact accounting must cover; there must be targets."""
+        return reduce(operator.or_, (target.kind(self.terms.query_epsilon) for target in self.targets))
+
+    @property
+    def bought(self) -> int:
+        """Return how many hits of the declared kind the budget bought."""
+        return self.terms.capacities[self.which] // self.terms.typical[self.which]
+
+    def odometer(self, sums: Sums) -> Odometer | None:
+        """Return the running figure; None if this version does not know what the meter was opened for."""
+        terms, which = self.terms, self.which
+        if not self.targets:
+            return None
+        meters, individual = max(1, len(terms.alternatives)), terms.charging == "individual"
+        budget = Budget(terms.epsilon, terms.delta)
+        meter = Meter(budget, self._tariff(), terms.computation_delta, meters, individual=individual)
+        meter.load(Totals(sums.spent[which], sums.hits[which], sums.delta))
+        return meter.odometer()
+
+    def _tariff(self) -> Tariff:
+        terms, query = self.terms, self.terms.query_epsilon
+        capacity, typical = terms.capacities[self.which], terms.typical[self.which]
+        if terms.meter == "renyi":
+            return RenyiTariff(capacity, terms.order, Price(typical, from_grains(typical), (terms.order,)))
+        # The header has the first meter's order. Others have the best of their own, as at the opening.
+        order = best_order_for_budget(self.kind, query, self.budget) if self.which else terms.order
+        return ExactTariff(query, self.kind, capacity, order, Price(typical, 1.0, (query, self.kind)))
+
+    def rows(self, contents: Contents) -> list[Row]:
+        """Return what each accounting that applies makes of the session; none if targets are not known."""
+        if not self.targets or not self.bought:
+            return []
+        exact = None if any(isinstance(target, Boundary) for target in self.targets) else self._exact()
+        individual = self.terms.charging == "individual" and contents.hits
+        shared = (
+            Row(SHARED, self._exact_epsilon(contents.hits), contents.hits, self.bought) if individual else None
+        )
+        rows = exact, self._renyi(), self._paper(), shared if exact else None, self._plain(contents)
+        return [row for row in rows if row]
+
+    def _exact(self) -> Row:
+        ours, epsilon = self.terms.meter == "exact", self._exact_epsilon(self.bought)
+        if epsilon is None and ours:
+            epsilon = self.terms.epsilon  # the hits were counted so that it is no more than that
+        buys: int | None = self.bought
+        if not ours:
+            quick = self.bought <= _most_hits(self.kind)
+            buys = _tried(lambda: exact_hits(self.terms.query_epsilon, self.budget, self.kind)) if quick else None
+        return Row(EXACT, epsilon, self.bought, buys, ours)
+
+    def _exact_epsilon(self, hits: int) -> float | None:
+        """Return ε' of so many hits; None of several kinds at once, for which only hits can be computed."""
+        query, delta, kind = self.terms.query_epsilon, self.budget.delta, self.kind
+        if len(self.targets) > 1 or hits > _most_hits(kind):
+            return None
+        return _tried(lambda: exact_epsilon(query, hits, delta, kind.q, disagreement=kind.disagreement))
+
+    def _renyi(self) -> Row:
+        ours, query, hits = self.terms.meter == "renyi", self.terms.query_epsilon, self.bought
+        priced = self.targets[0] if len(self.targets) == 1 else self.kind
+        epsilon = _tried(lambda: renyi_epsilon(priced, query, hits, self.budget.delta))
+        buys = hits if ours else _tried(lambda: renyi_hits(priced, query, self.budget))
+        return Row(RENYI, epsilon, hits, buys, ours)
+
+    def _paper(self) -> Row | None:
+        """Return the best of the paper's forms; of several targets the dearest."""
+        query, budget, hits = self.terms.query_epsilon, self.budget, self.bought
+        forms = [[way for way in catalogue(target) if way.name.startswith("paper")] for target in self.targets]
+        if not all(forms):
+            return None
+        costs = [_computed(lambda way: way.epsilon(query, hits, budget.delta), ways) for ways in forms]
+        bought = [_computed(lambda way: way.hits(query, budget), ways) for ways in forms]
+        epsilon = max(map(min, costs)) if all(costs) else None
+        return Row(PAPER, epsilon, hits, min(map(max, bought)) if all(bought) else None)
+
+    def _plain(self, contents: Contents) -> Row | None:
+        """Return plain composition of what was published; a revision is of an outcome that is paid for already."""
+        epsilons, delta = contents.epsilons, self.terms.delta - self.terms.computation_delta
+        count = epsilons.total()
+        if not count:
+            return None
+        largest = max(epsilons)
+        buys = _tried(lambda: optimal_hits(largest, self.budget))
+        if len(epsilons) == 1:
+            optimal = _tried(lambda: optimal_epsilon(largest, count, delta))
+            if optimal is not None:
+                return Row(PLAIN, optimal, count, buys)
+        # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
+        basic = sum(epsilon * times for epsilon, times in epsilons.items())
+        squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
+        return Row(PLAIN, min(basic, advanced_epsilon(largest, squares, delta)), count, buys)
 
 
 def _most_hits(kind: Kind) -> int:
@@ -99,68 +190,10 @@ def _most_hits(kind: Kind) -> int:
     return 5_000 if kind == NOT_PRIOR else 500
 
 
-def _exact_epsilon(terms: Terms, targets: tuple[Target, ...], hits: int) -> float | None:
-    """Return ε' of so many hits; None of several kinds at once, for which only hits can be computed."""
-    kind, delta = targets[0].kind(terms.query_epsilon), share_of(terms).delta
-    if len(targets) > 1 or hits > _most_hits(kind):
-        return None
-    return _tried(lambda: exact_epsilon(terms.query_epsilon, hits, delta, kind.q, disagreement=kind.disagreement))
-
-
-def _shared(terms: Terms, targets: tuple[Target, ...], hits: int) -> Row:
-    """Return what the hits that were published would have cost if all units shared one budget."""
-    return Row(SHARED, _exact_epsilon(terms, targets, hits), hits, bought(terms, 0))
-
-
-def _renyi(terms: Terms, which: int, targets: tuple[Target, ...], hits: int) -> Row:
-    ours, query, share = terms.meter == "renyi", terms.query_epsilon, share_of(terms)
-    priced = targets[0] if len(targets) == 1 else kind_of(terms, which)
-    assert priced is not None  # noqa: S101 - there are targets
-    epsilon = _tried(lambda: renyi_epsilon(priced, query, hits, share.delta))
-    buys = hits if ours else _tried(lambda: renyi_hits(priced, query, share))
-    return Row(RENYI, epsilon, hits, buys, ours)
-
-
-def _paper(terms: Terms, targets: tuple[Target, ...], hits: int) -> Row | None:
-    """Return the best of the paper's forms; of several targets the dearest."""
-    query, share = terms.query_epsilon, share_of(terms)
-    forms = [[way for way in catalogue(target) if way.name.startswith("paper")] for target in targets]
-    if not all(forms):
-        return None
-
-    def epsilon(way: Accounting) -> float | None:
-        return _tried(lambda: way.epsilon(query, hits, share.delta))
-
-    def buys(way: Accounting) -> int | None:
-        return _tried(lambda: way.hits(query, share))
-
-    costs = [[value for value in map(epsilon, ways) if value is not None] for ways in forms]
-    found = [[value for value in map(buys, ways) if value is not None] for ways in forms]
-    return Row(
-        PAPER,
-        max(map(min, costs)) if all(costs) else None,
-        hits,
-        min(map(max, found)) if all(found) else None,
-    )
-
-
-def _plain(findings: Findings) -> Row | None:
-    """Return plain composition of what was published; a revision is about an outcome that is paid for already."""
-    epsilons, terms = findings.epsilons, findings.found.terms
-    delta = terms.delta - terms.computation_delta
-    count = sum(epsilons.values())
-    if not count:
-        return None
-    largest = max(epsilons)
-    buys = _tried(lambda: optimal_hits(largest, share_of(terms)))
-    if len(epsilons) == 1:
-        optimal = _tried(lambda: optimal_epsilon(largest, count, delta))
-        if optimal is not None:
-            return Row(PLAIN, optimal, count, buys)
-    # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
-    basic = sum(epsilon * times for epsilon, times in epsilons.items())
-    squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
-    return Row(PLAIN, min(basic, advanced_epsilon(largest, squares, delta)), count, buys)
+def _computed(figure: Callable[[Accounting], _Figure], ways: Iterable[Accounting]) -> list[_Figure]:
+    """Return the figures of all accountings for which it is not too large to compute."""
+    figures = [_tried(partial(figure, way)) for way in ways]
+    return [value for value in figures if value is not None]
 
 
 def _tried(compute: Callable[[], _Figure]) -> _Figure | None:

@@ -2,6 +2,6 @@
 
 from targetcharge.ledger.sqlite.creation import terms_at
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
-from targetcharge.ledger.sqlite.verify import Inspection, inspect, verify
+from targetcharge.ledger.sqlite.verify import Inspection, RestoredCopyError, inspect, verify
 
-__all__ = ["Inspection", "SqliteLedger", "inspect", "terms_at", "verify"]
+__all__ = ["Inspection", "RestoredCopyError", "SqliteLedger", "inspect", "terms_at", "verify"]

@@ -70,6 +70,10 @@ class Inspection:
         return max(max(0, capacity - used) // unit for capacity, used, unit in left)
 
 
+class RestoredCopyError(LedgerError):
+    """Every hash and every total of the ledger is right, and what was charged since it was copied is not in it."""
+
+
 def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection:
     """Read a ledger without changing it.
 
@@ -101,6 +105,7 @@ def verify(path: Path) -> int:
 
     Raises:
         LedgerError: naming the first entry that is not what was written.
+        RestoredCopyError: if nothing was changed, and it looks like a restored copy.
     """
     with _reading(path) as (database, records):
         state = database.state()
@@ -108,7 +113,7 @@ def verify(path: Path) -> int:
         restored = distrust(database, records, inode(path))
     if restored:
         msg = f"{path}: {restored}"
-        raise LedgerError(msg)
+        raise RestoredCopyError(msg)
     return state.number
 
 

@@ -1,0 +1,81 @@
+"""Errors on the command line: mistakes in one sentence each, and one table from errors to exit codes.
+
+>>> from pathlib import Path
+>>> raise Mistake(line(Path("questions.csv"), 3), "threshold is 'many'; it must be a number")
+Traceback (most recent call last):
+targetcharge.cli.errors.Mistake: questions.csv, line 3: threshold is 'many'; it must be a number
+>>> exit_code(InvalidParameter("epsilon", 0, "above 0"))
+2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.errors import (
+    ComputationFailed,
+    EngineError,
+    InvalidParameter,
+    LedgerError,
+    Refused,
+    TargetChargeError,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
+    InvalidParameter: 2,
+    Refused: 3,
+    LedgerError: 4,
+    ComputationFailed: 5,
+    EngineError: 7,
+}
+
+AUDIT_FAILED: Final = 6
+"""No error: the audit ran, and the claim it was about is false."""
+
+FIRED: Final = 8
+"""No error: a monitor looked, and something fired."""
+
+INTERRUPTED: Final = 130
+"""No error: Ctrl-C. What was published before it is printed, and paid for."""
+
+_SPELLED: Final = {
+    "new_data=True": "--new-data",
+    "meter='renyi'": "--meter renyi",
+    'meter="renyi"': "--meter renyi",
+    "tc.ROW": "--rows",
+}
+"""What the library calls what the command line has options for."""
+
+
+@final
+class Mistake(InvalidParameter):
+    """A mistake in an option or a file."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        """Say where it is, and what is wrong or what to write."""
+        super().__init__(where, None, problem)
+        self.args = (f"{where}: {problem}",)
+
+
+def line(path: Path, number: int) -> str:
+    """Return where a line of a file is, for a mistake in it."""
+    return f"{path}, line {number}"
+
+
+def exit_code(error: TargetChargeError) -> int:
+    """Return the exit code of an error."""
+    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+
+
+def spelled(sentence: str) -> str:
+    """Return a sentence of the library in the words of the command line.
+
+    >>> spelled("open it with new_data=True")
+    'open it with --new-data'
+    """
+    for python, option in _SPELLED.items():
+        sentence = sentence.replace(python, option)
+    return sentence

@@ -1,0 +1,192 @@
+"""Keys from the command line: listed, in a file, or a range; as text first, and then of their column's kind.
+
+>>> from targetcharge.queries.columns import Kind
+>>> [key_of(text, Kind.NUMBER) for text in ("7", "0.5", "many")]
+[7, 0.5, 'many']
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final, final
+
+import typer
+
+import targetcharge as tc
+from targetcharge.cli.errors import Mistake, line
+from targetcharge.cli.fields import read_csv
+from targetcharge.cli.questions import option
+from targetcharge.queries.columns import Column, Kind, column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from targetcharge.queries.keys import KeyRange
+    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.questions import Top, Watch
+
+_in_keys = partial(typer.Option, rich_help_panel="Keys")
+_MOST_COLUMNS: Final = 2
+_SEPARATOR: Final = re.compile(r":(?=\d{4}-\d{2}-\d{2})")
+"""The colon between two times, which have colons themselves."""
+
+_PLACE: Final = re.compile(r"keys\[(\d+)\]")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeyOptions:
+    """Which keys there are. They are declared, never looked up in the data."""
+
+    by: Annotated[str, _in_keys(metavar="COLUMN[,COLUMN]", help="One or two columns.", show_default=False)]
+    keys_file: Annotated[
+        Path | None, _in_keys(metavar="FILE.csv", help="Keys, one a line; the first line names the columns.")
+    ] = None
+    keys: Annotated[str | None, _in_keys(metavar="A,B,C", help="Keys.")] = None
+    days: Annotated[str | None, _in_keys(metavar="FIRST:LAST", help="All days, as 2013-01-01:2013-12-31.")] = None
+    hours: Annotated[
+        str | None, _in_keys(metavar="FIRST:LAST", help="All hours, as '2013-01-01 00:00:2013-01-02 23:00'.")
+    ] = None
+
+
+@final
+@dataclass(frozen=True)
+class Keys:
+    """Declared keys, before a table has seen them.
+
+    Attributes:
+        by: names of one or two columns.
+        texts: the keys as they were written, a text for each column; empty if they are a range.
+        places: where each was written.
+        range: the days or hours, if they are.
+    """
+
+    by: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...] = ()
+    places: tuple[str, ...] = ()
+    range: KeyRange | None = None
+
+    @classmethod
+    def of(cls, options: KeyOptions) -> Keys:
+        """Return the keys that the options declare; a file is read.
+
+        Raises:
+            Mistake: if they declare none, or in two ways.
+        """
+        by = tuple(name.strip() for name in _split("--by", options.by))
+        if len(by) > _MOST_COLUMNS:
+            raise tc.InvalidParameter("--by", options.by, "one or two columns")
+        ways = {option(name): getattr(options, name) for name in ("keys_file", "keys", "days", "hours")}
+        given = [name for name, value in ways.items() if value is not None]
+        if len(given) != 1:
+            raise Mistake(" and ".join(given) or "keys", f"they must be declared by one of {', '.join(ways)}")
+        if options.keys_file is not None:
+            return cls(by, *_from_file(by, options.keys_file))
+        if options.keys is not None:
+            if len(by) > 1:
+                problem = "it is for one column: put pairs into a file, and name that with --keys-file"
+                raise Mistake("--keys", problem)
+            texts = tuple((text.strip(),) for text in _split("--keys", options.keys))
+            return cls(by, texts, tuple(f"--keys, key {place}" for place, _ in enumerate(texts, 1)))
+        make, text = (tc.days, options.days) if options.days is not None else (tc.hours, options.hours)
+        ends = _SEPARATOR.split(text or "")
+        if len(ends) != 2:
+            raise tc.InvalidParameter(given[0], text, "two dates or times with a colon between: FIRST:LAST")
+        return cls(by, range=make(ends[0].strip(), ends[1].strip()))
+
+    @property
+    def columns(self) -> str | tuple[str, ...]:
+        """Return the columns as a question takes them."""
+        return self.by[0] if len(self.by) == 1 else self.by
+
+    def typed(self, table: tc.Table) -> KeyRange | list[object]:
+        """Return the keys as a question of this table takes them: values of its columns' kinds."""
+        if self.range is not None:
+            return self.range
+        schema = {name: Column(name, Kind(kind)) for name, kind in table.describe().columns}
+        kinds = [column_of(name, schema, "by").kind for name in self.by]
+        pairs = [tuple(map(key_of, texts, kinds)) for texts in self.texts]
+        return [pair[0] for pair in pairs] if len(kinds) == 1 else list(pairs)
+
+    def labels(self, typed: KeyRange | list[object]) -> list[tuple[object, ...]]:
+        """Return the keys as plain data, a value for each column."""
+        keys = typed if isinstance(typed, list) else [str(key) for key in typed.listed()]
+        return [tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),) for key in keys]
+
+    def preview(self, table: tc.Table, question: Watch | Top) -> Preview:
+        """Return what a question about these keys would cost; a mistake in a key names its place."""
+        try:
+            return table.preview(question)
+        except tc.InvalidParameter as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: tc.InvalidParameter) -> tc.InvalidParameter:
+        """Return an error about a key that says where the key was written."""
+        found = _PLACE.match(error.name)
+        if found is None or not self.places:
+            return error
+        key, place = ", ".join(self.texts[int(found[1])]), self.places[int(found[1])]
+        if another := re.search(r"another key than keys\[(\d+)\]", error.expected):
+            return Mistake(place, f"{key!r} is the same key as in {self.places[int(another[1])]}")
+        return Mistake(place, f"{key!r} must be {error.expected}")
+
+
+def key_of(text: str, kind: Kind) -> object:
+    """Return a key of the column's kind; the text itself if it is none, for the table to refuse."""
+    match kind:
+        case Kind.NUMBER:
+            return _number(text)
+        case Kind.BOOLEAN:
+            return {"true": True, "false": False}.get(text.lower(), text)
+        case _:
+            return text
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _number(text: str) -> object:
+    """Return a number: as a float if that says the same, else to the last digit."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        return text
+    if not exact.is_finite():
+        return text
+    return float(exact) if Decimal(repr(float(exact))) == exact else exact
+
+
+def _split(name: str, text: str) -> list[str]:
+    try:
+        found = next(csv.reader([text], strict=True), [])
+    except csv.Error:
+        found = []
+    if not found or not all(part.strip() for part in found):
+        raise tc.InvalidParameter(name, text, "words with commas between")
+    return found
+
+
+def _from_file(by: Sequence[str], path: Path) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    names, rows = read_csv(path)
+    spelled = {**{name.lower(): name for name in names}, **{name: name for name in names}}
+    columns = [spelled.get(name, spelled.get(name.lower(), "")) for name in by]
+    if "" in columns:
+        wanted = f"the column{'s' * (len(by) > 1)} {', '.join(by)}"
+        raise Mistake(line(path, 1), f"it must name {wanted}, and names {', '.join(names)}")
+    if not rows:
+        raise Mistake(str(path), "there are no keys in it")
+    for number, cells in rows:
+        if missing := [name for name in columns if name not in cells]:
+            raise Mistake(line(path, number), f"there is no value of {missing[0]}")
+    texts = tuple(tuple(cells[name] for name in columns) for _, cells in rows)
+    return texts, tuple(line(path, number) for number, _ in rows)

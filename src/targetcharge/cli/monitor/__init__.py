@@ -1,1 +1,0 @@
-"""`tct monitor`: rules from a file, looked at from cron."""

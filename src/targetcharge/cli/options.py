@@ -1,0 +1,184 @@
+"""Options that several commands have, in groups.
+
+A command's parameter that is a dataclass stands for one option for each of its fields.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True, kw_only=True)
+... class Size:
+...     width: int = 3
+...     height: int = 4
+>>> @grouped
+... def area(name: str, *, size: Size) -> None:
+...     print(name, size.width * size.height)
+>>> list(inspect.signature(area).parameters)
+['name', 'width', 'height']
+>>> area(name="door", width=2, height=5)
+door 10
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import partial, wraps
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Annotated, Any, final, get_type_hints
+
+import typer
+
+from targetcharge.cli.fields import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_in_number = partial(typer.Option, rich_help_panel="What is counted")
+_in_table = partial(
+    typer.Option,
+    rich_help_panel="Table and budget (a ledger that exists knows unit, ε, δ, query ε, meter and charging)",
+)
+_in_output = partial(typer.Option, rich_help_panel="Output")
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A Parquet, CSV or DuckDB file, a folder, or a pattern.", show_default=False
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class MeterName(StrEnum):
+    """How a session adds up."""
+
+    EXACT = "exact"
+    RENYI = "renyi"
+
+
+class Charging(StrEnum):
+    """Whose budget a hit is charged to."""
+
+    SHARED = "shared"
+    INDIVIDUAL = "individual"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NumberOptions:
+    """Which number a question is about, if not how many units there are."""
+
+    sum: Annotated[str | None, _in_number(metavar="COLUMN", help="Add up this column.")] = None
+    lower: Annotated[float | None, _in_number(help="With --sum: the least a unit contributes.")] = None
+    upper: Annotated[float | None, _in_number(help="With --sum: the most a unit contributes.")] = None
+    grid: Annotated[str | None, _in_number(help="With --sum: round to multiples of this, such as 0.01.")] = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a table is opened."""
+
+    unit: Annotated[
+        str | None,
+        _in_table(
+            metavar="COLUMN", help="Whose privacy is protected: all rows with the same value of this column."
+        ),
+    ] = None
+    rows: Annotated[bool, _in_table("--rows", help="Instead of --unit: every row alone.")] = False
+    epsilon: Annotated[float | None, _in_table(help="ε of all that will ever be published.")] = None
+    delta: Annotated[float | None, _in_table(help="δ of all that will ever be published.")] = None
+    query_epsilon: Annotated[
+        float | None, _in_table(help="ε of one computation; 0.1 for a new ledger if left out.", show_default=False)
+    ] = None
+    meter: Annotated[
+        MeterName | None,
+        _in_table(
+            help="How hits add up: exact (of a new ledger) buys the most; renyi also prices --between and --near.",
+            show_default=False,
+        ),
+    ] = None
+    charging: Annotated[
+        Charging | None,
+        _in_table(
+            help="One budget for all units (shared, of a new ledger), or one for each (individual).",
+            show_default=False,
+        ),
+    ] = None
+    ledger: Annotated[
+        str | None, _in_table(metavar="FILE", help="The file that keeps the budget; beside the table.")
+    ] = None
+    table: Annotated[str | None, _in_table(metavar="NAME", help="Of a DuckDB file with several tables.")] = None
+    types: Annotated[
+        list[str] | None,
+        _in_table(
+            "--type",
+            metavar="COLUMN=KIND",
+            help="What a CSV file's column is: integer, number, text, date, time or boolean; text if left out.",
+        ),
+    ] = None
+    new_data: Annotated[
+        bool, _in_table("--new-data", help="The data has changed, and the same budget covers it.")
+    ] = False
+    memory: Annotated[str | None, _in_table(metavar="AMOUNT", help="The most to use before spilling to disk.")] = (
+        None
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How answers are printed."""
+
+    as_json: Annotated[bool, _in_output("--json", help="Print JSON.")] = False
+    as_csv: Annotated[bool, _in_output("--csv", help="Print CSV.")] = False
+    preview: Annotated[
+        bool, _in_output("--preview", help="Ask nothing: tell what it would cost and how sharp it is.")
+    ] = False
+
+
+def given(group: object) -> dict[str, Any]:
+    """Return the options of a group that were given, by name."""
+    return {name: _tidy(value) for name, value in vars(group).items() if value is not None}
+
+
+def _tidy(value: object) -> object:
+    """Return numbers as people write them."""
+    if isinstance(value, tuple):
+        return tuple(map(_tidy, value))
+    return whole(value) if isinstance(value, float) else value
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose groups of options are taken apart for the command line, and put together for it."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _options(groups[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 - as the options are declared
+        whole = {
+            name: group(**{part.name: given.pop(part.name) for part in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**whole, **given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+    return run
+
+
+def _options(group: Any) -> list[Parameter]:  # noqa: ANN401 - any dataclass
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(
+            part.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if part.default is MISSING else part.default,
+            annotation=hints[part.name],
+        )
+        for part in fields(group)
+    ]

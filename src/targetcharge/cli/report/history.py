@@ -1,0 +1,353 @@
+"""The history of a ledger: read once from its first entry to its last. Pending outcomes are never read.
+
+>>> from targetcharge.ledger import Answer
+>>> contents = Contents()
+>>> contents.add(Answer(None, False, 0.0, 1, "count(*) >= 50", (("NotPrior", None),), received=0.0, key="Kent"))
+>>> contents.add(Answer(57, True, 1.0, 2, "count(*) >= 50", (("NotPrior", None),), received=600.0))
+>>> [(tally.question, tally.costs, tally.asked, tally.hits) for tally in contents.tallies.values()]
+[('count(*) >= 50', 'a value is published', 2, 1)]
+>>> contents.chronology.timed, contents.chronology.positions().tolist()
+(True, [0.0, 1.0])
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from array import array
+from collections import Counter, deque
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, final
+
+import numpy as np
+
+from targetcharge import markup
+from targetcharge.accounting.targets.plain import in_words, priced_like
+from targetcharge.errors import LedgerError, shown
+from targetcharge.ledger.entries import Restored, Spent, answers_in, entry_of
+from targetcharge.ledger.sqlite import Inspection, RestoredCopyError, inspect, verify
+from targetcharge.ledger.sqlite.database import Database
+from targetcharge.mechanisms.noise import CONFIDENCE, NoiseLaw
+from targetcharge.outcomes import UNCHANGED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from targetcharge.accounting.targets.plain import PlainTarget
+    from targetcharge.ledger import Answer, Entry
+
+_Value = TypeVar("_Value")
+
+MOST_HITS: Final = 300
+"""So many hits are listed, the last ones."""
+
+_AT_ONCE: Final = 60.0
+"""Seconds within which everything happened at once."""
+
+_FEW: Final = 8
+"""More different prices, scales or intervals of one question than this are not told apart."""
+
+_COSTS: Final = {
+    "Everything": "always",
+    "Boundary": "it is too close to call",
+    "Disagreement": "two runs differ",
+    "Between": "it lies in the band",
+    "QTarget": "it is in the target",
+}
+"""When a question costs, by its target."""
+
+
+@final
+@dataclass
+class Tally:
+    """The answers to one question, about one key or many.
+
+    Attributes:
+        number: of the question, in the order in which they were first asked.
+        costs: when it costs, in words.
+        sketched: whether it counts distinct values, which a sketch estimates.
+        margins: how far a published value may be off, in 95% of answers.
+        misses: what a miss says of the true value, in words.
+    """
+
+    number: int
+    question: str
+    costs: str
+    sketched: bool
+    asked: int = 0
+    hits: int = 0
+    keys: set[object] = field(default_factory=set)
+    prices: set[float] = field(default_factory=set)
+    scales: set[float] = field(default_factory=set)
+    margins: set[float] = field(default_factory=set)
+    misses: set[str] = field(default_factory=set)
+
+    def add(self, answer: Answer) -> None:
+        """Count an answer."""
+        self.asked += 1
+        if answer.key is not None:
+            self.keys.add(answer.key)
+        if answer.scale:
+            _note(self.scales, answer.scale)
+        if answer.hit:
+            self.hits += 1
+            _note(self.prices, float(f"{answer.price:.4g}"))
+        low, high = answer.interval or (None, None)
+        number = isinstance(answer.outcome, int | float) and not isinstance(answer.outcome, bool)
+        if answer.hit and number and low is not None and high is not None:
+            _note(self.margins, (high - low) / 2)
+        elif not answer.hit and answer.interval:
+            _note(self.misses, markup.interval(answer.interval))
+
+
+def _note(seen: set[_Value], value: _Value) -> None:
+    if len(seen) <= _FEW:
+        seen.add(value)
+
+
+def _costs(answer: Answer) -> str:
+    """Return when the question of an answer costs."""
+    if answer.call != "ask":
+        return "it is released" if answer.call in ("release", "revise") else "it is among the largest"
+    match answer.targets:
+        case [(str(name), *_)] if name in _COSTS:
+            return _COSTS[name]
+        case [("NotPrior", None)]:
+            return "a value is published"
+        case [("NotPrior", bool(prior))]:
+            return f"it is not “{'yes' if prior else 'no'}”"
+        case [("NotPrior", prior)]:
+            return "it has changed" if prior is UNCHANGED else f"it is not {shown(prior)}"
+        case [("NotPrior",)]:
+            return "it is not what is expected of it"
+        case _:
+            return in_words(*answer.targets)
+
+
+def _is_sketched(answer: Answer) -> bool:
+    try:
+        return "distinct" in json.loads(answer.question)["what"]
+    except (ValueError, LookupError, TypeError):  # nothing that was asked of a table
+        return False
+
+
+@final
+@dataclass
+class Noise:
+    """The noise of one scale, how many answers had it, and whether all that they published are whole numbers."""
+
+    scale: float
+    answers: int = 0
+    whole: bool = True
+
+    def add(self, answer: Answer) -> None:
+        """Count an answer."""
+        self.answers += 1
+        numbers = answer.outcome, *(answer.interval or ())
+        self.whole = self.whole and not any(isinstance(end, float) and end % 1 for end in numbers)
+
+    def distance(self, times: int) -> float:
+        """Return so many times the scale; a whole number where all numbers are."""
+        return max(1, round(times * self.scale)) if self.whole else times * self.scale
+
+    def at_least(self, distance: float) -> float:
+        """Return the chance that a number so far above the threshold (below if negative) is said to reach it."""
+        if self.whole:
+            return NoiseLaw(1 / self.scale).at_least(-round(distance))
+        tail = math.exp(-abs(distance) / self.scale) / 2
+        return tail if distance < 0 else 1 - tail
+
+    def margin(self) -> str:
+        """Return within which distance 95% of draws are, in words."""
+        if self.whole:
+            return markup.number(NoiseLaw(1 / self.scale).margin())
+        return f"about {markup.number(self.scale * -math.log(1 - CONFIDENCE))}"
+
+
+class Charge(NamedTuple):
+    """The hits of an entry, or a reservation that was spent without an answer: where, and on which meters."""
+
+    entry: int
+    grains: tuple[int, ...]
+    hits: int
+
+
+@final
+@dataclass(frozen=True)
+class Chronology:
+    """What happened when: time, last seq and number of answers of each entry that has answers, and charges.
+
+    It is told as positions from 0 to 1 on a line: of time, or of seqs where all was asked more or less at once.
+
+    Attributes:
+        charges: in the order of the ledger; those without hits have no answer.
+        snapshots: the first entry about each snapshot of the data, by the snapshot.
+    """
+
+    times: array[float] = field(default_factory=lambda: array("d"))
+    seqs: array[int] = field(default_factory=lambda: array("q"))
+    counts: array[int] = field(default_factory=lambda: array("q"))
+    charges: list[Charge] = field(default_factory=list)
+    snapshots: dict[int, int] = field(default_factory=dict)
+
+    def add(self, answers: tuple[Answer, ...]) -> None:
+        """Add answers that left together, in one entry."""
+        last = answers[-1]
+        if last.snapshot:
+            self.snapshots.setdefault(last.snapshot, len(self.times))
+        charged = [answer.grains for answer in answers if answer.hit]
+        if charged:
+            grains = tuple(map(sum, zip(*charged, strict=True)))
+            self.charges.append(Charge(len(self.times), grains, len(charged)))
+        self.times.append(last.received)
+        self.seqs.append(last.seq)
+        self.counts.append(len(answers))
+
+    def lose(self, spent: Spent) -> None:
+        """Add a reservation that was spent without an answer: it is as old as what was answered before it."""
+        self.charges.append(Charge(max(0, len(self.times) - 1), spent.grains, 0))
+
+    @property
+    def timed(self) -> bool:
+        """Return whether the line is time."""
+        return bool(self.times) and max(self.times) - min(self.times) >= _AT_ONCE
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return where the line begins and ends: moments, or numbers of answers."""
+        if not self.times:
+            return 0.0, 0.0
+        if self.timed:
+            return min(self.times), max(self.times)
+        first = min(seq - count + 1 for seq, count in zip(self.seqs, self.counts, strict=True))
+        return float(first), float(max(self.seqs))
+
+    def positions(self) -> NDArray[np.float64]:
+        """Return where each entry is on the line."""
+        start, end = self.ends
+        values = np.array(self.times if self.timed else self.seqs, dtype=np.float64)
+        return (values - start) / (end - start) if end > start else np.full(len(values), 0.5)
+
+
+@final
+@dataclass(frozen=True)
+class Contents:
+    """What the entries of a ledger say, counted.
+
+    Attributes:
+        tallies: of each question, by its name and when it costs.
+        epsilons: how many answers had each ε, as it was published.
+        last_hits: those that are listed, with the number of their question.
+        lost: reservations that were spent without an answer.
+        vouched: entries at which the owner vouched for a restored copy.
+    """
+
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    noises: dict[float, Noise] = field(default_factory=dict)
+    epsilons: Counter[float] = field(default_factory=Counter)
+    last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=MOST_HITS))
+    lost: list[Spent] = field(default_factory=list)
+    vouched: list[int] = field(default_factory=list)
+    chronology: Chronology = field(default_factory=Chronology)
+    _published: dict[tuple[tuple[PlainTarget, ...], float], float] = field(default_factory=dict, repr=False)
+
+    @property
+    def answers(self) -> int:
+        """Return how many answers there are."""
+        return sum(tally.asked for tally in self.tallies.values())
+
+    @property
+    def hits(self) -> int:
+        """Return how many of them cost."""
+        return sum(tally.hits for tally in self.tallies.values())
+
+    def add(self, entry: Entry) -> None:
+        """Count an entry."""
+        match entry:
+            case Spent():
+                self.lost.append(entry)
+                self.chronology.lose(entry)
+            case Restored(number):
+                self.vouched.append(number)
+            case _ if answers := answers_in(entry):
+                for answer in answers:
+                    self._add(answer)
+                self.chronology.add(answers)
+
+    def _add(self, answer: Answer) -> None:
+        name = answer.algorithm, _costs(answer)
+        tally = self.tallies.get(name)
+        if tally is None:
+            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, _is_sketched(answer))
+        tally.add(answer)
+        if answer.hit:
+            self.last_hits.append((tally.number, answer))
+        if answer.release is None or answer.release == answer.seq:  # a revision is of an outcome drawn before
+            self.epsilons[self._as_published(answer)] += 1
+        if answer.scale:
+            self.noises.setdefault(answer.scale, Noise(answer.scale)).add(answer)
+
+    def _as_published(self, answer: Answer) -> float:
+        """Return the ε under which the answer alone is private: twice that of a run for two runs, say."""
+        name = answer.targets, answer.epsilon
+        if name not in self._published:
+            target = priced_like(answer.targets[0]) if len(answer.targets) == 1 else None
+            self._published[name] = target.published_epsilon(answer.epsilon) if target else answer.epsilon
+        return self._published[name]
+
+
+@final
+@dataclass(frozen=True)
+class History:
+    """What a ledger tells.
+
+    Attributes:
+        name: of its file.
+        found: its terms and where it stands.
+        problem: why it cannot be relied on, as verification said; empty if it can.
+        copied: whether that is because it looks like a restored copy, and nothing in it was changed.
+        unread: what could not be read, in words; empty if everything could.
+    """
+
+    name: str
+    found: Inspection
+    contents: Contents
+    problem: str
+    copied: bool
+    unread: str
+
+    @property
+    def identity(self) -> str:
+        """Return the ledger's id."""
+        return str(self.found.state.fields.get("ledger", ""))
+
+
+def read_history(path: Path) -> History:
+    """Read a ledger.
+
+    Raises:
+        LedgerError: if there is none, or what it was made for cannot be read.
+    """
+    found = inspect(path, unchecked=True)
+    problem, copied = "", False
+    try:
+        verify(path)  # after the reading: it covers at least what is told
+    except LedgerError as error:
+        problem, copied = str(error).replace(str(path), path.name), isinstance(error, RestoredCopyError)
+    contents, number, unread = Contents(), 0, ""
+    try:
+        with closing(Database(path, read_only=True)) as database:
+            for number, _, body, _ in database.rows():
+                if number > found.state.number:
+                    break  # written since
+                contents.add(entry_of(body))
+    except (LedgerError, sqlite3.Error, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        if not problem:
+            msg = f"the ledger {path} cannot be read: {error}"
+            raise LedgerError(msg) from None
+        unread = f"entry {number} and what follows: {error}"
+    return History(path.name, found, contents, problem, copied, unread)

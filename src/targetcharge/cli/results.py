@@ -1,0 +1,254 @@
+"""Results: what came of asking, as plain data, as rows, and for people on the standard output; and previews."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, final
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from targetcharge import markup
+from targetcharge.cli import words
+from targetcharge.cli.errors import INTERRUPTED, Mistake, spelled
+from targetcharge.cli.words import counted, listed
+from targetcharge.errors import TargetChargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import targetcharge as tc
+    from targetcharge.cli.options import OutputOptions
+    from targetcharge.tables.describing import Description
+    from targetcharge.tables.previewing import Preview
+
+_COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq")
+_WIDE: Final = 100_000
+
+
+@final
+@dataclass(frozen=True)
+class Results:
+    """What came of asking.
+
+    Attributes:
+        answers: all that were published, in the order of the questions.
+        heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
+        unanswered: of each question without an answer, a value for each head.
+        names: of the questions, if they have any.
+        standing: of the meter, as plain data.
+        ledger: the file that keeps the budget.
+        error: what ended the asking early; None if nothing or Ctrl-C did.
+        interrupted: whether Ctrl-C did.
+        hurried: whether it was pressed twice: then the ledger may hold more than the answers.
+    """
+
+    answers: Sequence[tc.Answer]
+    heads: tuple[str, ...]
+    unanswered: Sequence[tuple[object, ...]]
+    names: Sequence[str]
+    standing: dict[str, Any]
+    ledger: str
+    error: TargetChargeError | None = None
+    interrupted: bool = False
+    hurried: bool = False
+
+    @property
+    def stopped(self) -> str:
+        """Return why the asking ended early; empty if it did not."""
+        return "stopped by Ctrl-C" if self.interrupted else spelled(str(self.error or ""))
+
+    @property
+    def by_key(self) -> bool:
+        """Return whether answers are told apart by keys."""
+        return self.heads[-1:] != ("question",)
+
+    @property
+    def hits(self) -> int:
+        """Return how many answers cost."""
+        return sum(answer.hit for answer in self.answers)
+
+    def labels(self) -> list[tuple[object, ...]]:
+        """Return what tells each answer from the others, a value for each head."""
+        if self.by_key:
+            return [answer.key if isinstance(answer.key, tuple) else (answer.key,) for answer in self.answers]
+        if not self.names:
+            return [(answer.algorithm,) for answer in self.answers]
+        return [(name, answer.algorithm) for name, answer in zip(self.names, self.answers, strict=False)]
+
+    def plain(self) -> dict[str, object]:
+        """Return plain data."""
+        names: list[dict[str, object]] = [{"name": name} for name in self.names] or [{}] * len(self.answers)
+        return {
+            **({"by": list(self.heads)} if self.by_key else {}),
+            "answers": [{**name, **_plain(answer)} for name, answer in zip(names, self.answers, strict=False)],
+            "unanswered": [label[0] if len(label) == 1 else list(label) for label in self.unanswered],
+            "stopped": self.stopped or None,
+            "meter": self.standing,
+            "ledger": self.ledger,
+        }
+
+    def csv(self) -> str:
+        """Return all answers and then what was not answered, which has no seq, as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*self.heads, *_COLUMNS])
+        for label, answer in zip(self.labels(), self.answers, strict=True):
+            low, high = answer.interval or (None, None)
+            cells = _plain_outcome(answer.outcome), answer.hit, answer.price, low, high, answer.scale, answer.seq
+            writer.writerow(map(_lower, (*label, *cells)))
+        writer.writerows([*map(_lower, label), *[None] * len(_COLUMNS)] for label in self.unanswered)
+        return text.getvalue()
+
+
+def _plain(answer: tc.Answer) -> dict[str, object]:
+    return {
+        "question": answer.algorithm,
+        "key": answer.key,
+        "outcome": _plain_outcome(answer.outcome),
+        "hit": answer.hit,
+        "price": answer.price,
+        "interval": answer.interval,
+        "scale": answer.scale,
+        "seq": answer.seq,
+    }
+
+
+def _plain_outcome(outcome: object) -> object:
+    """Return an outcome as plain data: marks and sides as words."""
+    return outcome.value if isinstance(outcome, Enum) else outcome
+
+
+def _lower(cell: object) -> object:
+    return str(cell).lower() if isinstance(cell, bool) else cell
+
+
+def standing(table: tc.Table, described: Description) -> dict[str, Any]:
+    """Return how the meter stands, as plain data; without hits if the ledger cannot be read any more."""
+    try:
+        hits: tuple[int | None, int | None] = table.meter.hits, table.meter.hits_left
+    except TargetChargeError:
+        hits = None, None
+    return {
+        "unit": described.unit,
+        "meter": described.meter,
+        "charging": described.charging,
+        "query_epsilon": described.query_epsilon,
+        "guarantee": {"epsilon": described.budget.epsilon, "delta": described.budget.delta},
+        "hits": hits[0],
+        "hits_left": hits[1],
+    }
+
+
+def console() -> Console:
+    """Return the standard output; if it is no terminal, as wide as its tables."""
+    out = Console(highlight=False, markup=False, soft_wrap=False)
+    return out if out.is_terminal else Console(highlight=False, markup=False, width=_WIDE)
+
+
+def note(sentence: str) -> None:
+    """Tell something on the error stream that is no answer."""
+    typer.echo(f"tct: {sentence}", err=True)
+
+
+def grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
+    """Return a table whose cells are folded where they must be, and never cut."""
+    table = Table(*(Column(Text(head), overflow="fold") for head in heads))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def check_output(output: OutputOptions) -> None:
+    """Refuse two formats at once.
+
+    Raises:
+        Mistake: if there are two.
+    """
+    if output.as_json and output.as_csv:
+        raise Mistake("--json", "not together with --csv")
+    if output.preview and output.as_csv:
+        raise Mistake("--preview", "not together with --csv: a preview is text, or JSON")
+
+
+def show_previews(previews: Sequence[Preview], output: OutputOptions) -> None:
+    """Print what questions would cost and how well they would work."""
+    if output.as_json:
+        typer.echo(json.dumps([preview.as_dict() for preview in previews], indent=2))
+    else:
+        console().print("\n\n".join(map(str, previews)))
+
+
+def show(results: Results, output: OutputOptions) -> None:
+    """Print what was answered, and what was not; then end as the asking ended.
+
+    Raises:
+        TargetChargeError: what ended the asking early.
+        typer.Exit: if Ctrl-C did.
+    """
+    if output.as_json:
+        typer.echo(json.dumps(results.plain(), indent=2))
+    elif output.as_csv:
+        typer.echo(results.csv(), nl=False)
+    else:
+        _show(results)
+    if results.error is not None:
+        raise results.error
+    if results.interrupted:
+        published = f"{counted(results.hits, 'hit')} of {counted(len(results.answers), 'answer')} published"
+        more = f"; what was paid for and is not shown is in {results.ledger}" if results.hurried else ""
+        note(f"{results.stopped}: {published} and paid for{more}")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _show(results: Results) -> None:
+    out, answers = console(), results.answers
+    pairs = zip(results.labels(), answers, strict=True)
+    rows = [(answer, [*map(str, label), *_words(answer)]) for label, answer in pairs]
+    if results.by_key:
+        if answers:
+            out.print(answers[0].algorithm)
+        if results.hits:
+            cells = [row[:-1] for answer, row in rows if answer.hit]
+            out.print(grid([*results.heads, "noisy value", "95% interval"], cells))
+        elif answers or not results.stopped:
+            out.print("no key reached the threshold")
+    elif len(answers) == 1 and not results.unanswered and not results.names:
+        out.print(f"{answers[0].algorithm}: {_sentence(answers[0])}")
+    elif answers:
+        out.print(grid([*results.heads, "answer", "95% interval", "cost"], [row for _, row in rows]))
+    if results.unanswered:
+        shown = [" ".join(str(part) for part in label if part != "") for label in results.unanswered]
+        out.print(f"not answered: {listed(shown)}")
+    if answers or results.unanswered or not results.stopped:
+        out.print(_closing(results))
+
+
+def _words(answer: tc.Answer) -> tuple[str, str, str]:
+    """Return answer, interval and cost."""
+    cost = f"{answer.price:.4g}" if answer.hit else "free"
+    return words.outcome(answer, "below the threshold"), markup.interval(answer.interval), cost
+
+
+def _sentence(answer: tc.Answer) -> str:
+    outcome, interval, cost = _words(answer)
+    wide = f" (95% interval: {interval})" if interval else ""
+    return f"{outcome}{wide}, {'a hit, which costs ' + cost if answer.hit else 'free'}"
+
+
+def _closing(results: Results) -> str:
+    standing, budget = results.standing, results.standing["guarantee"]
+    left = "" if standing["hits_left"] is None else f", {counted(standing['hits_left'], 'hit')} left"
+    if standing["charging"] == "individual":
+        left = f"; each unit takes part in {counted(standing['hits_left'], 'hit')} at most"
+    return (
+        f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{left}."
+        f" All that is ever published with {results.ledger} is"
+        f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {standing['unit']}."
+    )

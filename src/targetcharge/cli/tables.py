@@ -1,0 +1,232 @@
+"""`tct describe`, `ask`, `watch` and `top`: the commands on tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Final, final
+
+import typer
+
+import targetcharge as tc
+from targetcharge.cli.asking import Checked, leaving, run
+from targetcharge.cli.errors import Mistake
+from targetcharge.cli.fields import whole
+from targetcharge.cli.keys import KeyOptions, Keys
+from targetcharge.cli.opening import types_of
+from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
+from targetcharge.cli.questions import Item, option, question_of, read_items, what_of
+from targetcharge.cli.results import console, grid
+from targetcharge.sessions.opening import MEMORY
+from targetcharge.tables.batteries import runs
+from targetcharge.tables.questions import Between, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.questions import Question, What
+
+_TOGETHER: Final = 25
+"""Questions that are asked together: as many as share a scan. Ctrl-C waits for no more than these."""
+
+Where = Annotated[str | None, typer.Option(help='Which rows count, such as "late > 60".')]
+
+
+def describe(
+    source: Source,
+    *,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a DuckDB file with several tables.")
+    ] = None,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", metavar="COLUMN=KIND", help="What a CSV file's column is.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a table's columns and what kind they are: what a question may name. No row is looked at."""
+    unasked = tc.Budget(1.0, 1e-6)  # nothing is asked, so it is spent on nothing and kept nowhere
+    with tc.open(source, tc.ROW, unasked, 0.05, ledger=MEMORY, table=table, types=types_of(types)) as opened:
+        columns = opened.describe().columns
+    if as_json:
+        typer.echo(json.dumps({"columns": dict(columns)}, indent=2))
+    else:
+        console().print(grid(["column", "kind"], columns))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """What costs, and what else a question is about. With none of them the noisy count is published, and costs."""
+
+    threshold: Annotated[
+        float | None, typer.Option(help="Publish the noisy number if it is at least this; that costs.")
+    ] = None
+    between: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Publish below, between or above; between costs. --meter renyi."),
+    ] = None
+    near: Annotated[
+        float | None,
+        typer.Option(help="Publish the side of this number; too close to call costs. --meter renyi."),
+    ] = None
+    prior: Annotated[
+        float | None, typer.Option(help="What was known: only a change costs. With --threshold or without.")
+    ] = None
+    tolerance: Annotated[float | None, typer.Option(help="How far from --prior is no change.")] = None
+    distinct: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Count distinct values of this column. With --threshold."),
+    ] = None
+    per_unit: Annotated[
+        int | None, typer.Option(help="With --distinct: the most values of one unit that count; 1.")
+    ] = None
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Many questions, from a .csv or .yaml file.")
+    ] = None
+
+
+@grouped
+def ask(
+    source: Source,
+    where: Annotated[
+        str | None, typer.Argument(help='Which rows count, such as "age > 65"; all if left out.')
+    ] = None,
+    *,
+    asked: QuestionOptions,
+    number: NumberOptions,
+    table: TableOptions,
+    output: OutputOptions,
+) -> None:
+    """Ask a table a question, or many from a file; pay only for hits.
+
+    Example: tct ask visits.parquet "age > 65" --threshold 1200 --unit patient --epsilon 3 --delta 1e-6
+
+    A miss is free and no error. Exit codes: 2 mistake, 3 refused or budget spent, 4 ledger, 5 computation failed,
+    7 table cannot be read, 130 Ctrl-C.
+    """
+    fields = {**_with(where), **given(asked), **given(number)}
+    file = fields.pop("questions", None)
+    if file is None:
+        items = [Item(question_of(fields, option))]
+    elif fields:
+        written = "WHERE" if where is not None else option(next(iter(fields)))
+        raise Mistake(written, "not together with --questions: the file says it for each question")
+    else:
+        items = read_items(file)
+    run(source, table, output, lambda opened: _checked_items(opened, items))
+
+
+@grouped
+def watch(
+    source: Source,
+    *,
+    threshold: Annotated[
+        float, typer.Option(help="Publish the noisy number of a key if it is at least this; that costs.")
+    ],
+    where: Where = None,
+    keys: KeyOptions,
+    number: NumberOptions,
+    table: TableOptions,
+    output: OutputOptions,
+) -> None:
+    """Test every declared key against a threshold, in one scan; pay only for the keys that reach it.
+
+    Example: tct watch flights.parquet --where "late > 60" --by day --days 2013-01-01:2013-12-31 --threshold 150
+    """
+    what = what_of({**_with(where), **given(number)}, option)
+    declared, least = Keys.of(keys), whole(threshold)
+    run(source, table, output, lambda opened: _checked_watch(opened, what, declared, least))
+
+
+@grouped
+def top(
+    source: Source,
+    *,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many keys to publish; each costs a hit.")] = 1,
+    where: Where = None,
+    threshold: Annotated[float | None, typer.Option(help="Publish no number below this.")] = None,
+    keys: KeyOptions,
+    number: NumberOptions,
+    table: TableOptions,
+    output: OutputOptions,
+) -> None:
+    """Publish the k declared keys with the largest noisy numbers, best first, in one scan; each costs a hit.
+
+    Example: tct top visits.parquet --by county --keys-file counties.csv -k 5
+    """
+    what = what_of({**_with(where), **given(number)}, option)
+    declared, least = Keys.of(keys), None if threshold is None else whole(threshold)
+    run(source, table, output, lambda opened: _checked_top(opened, what, declared, k, least))
+
+
+def _with(where: str | None) -> dict[str, object]:
+    return {} if where is None else {"where": where}
+
+
+def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
+    previews = [_preview(table, item) for item in items]
+    names = [item.name for item in items] if any(item.name for item in items) else []
+    texts = [preview.question for preview in previews]
+    return Checked(
+        previews=previews,
+        heads=("name", "question") if names else ("question",),
+        labels=list(zip(names, texts, strict=True)) if names else [(text,) for text in texts],
+        names=names,
+        most=len(items),
+        batches=lambda: _batches(table, items),
+    )
+
+
+def _preview(table: tc.Table, item: Item) -> Preview:
+    """Return what a question would cost; a mistake in it names its place."""
+    place = f"{item.place}: " if item.place else ""
+    if isinstance(item.question, Between | Side) and table.meter.tariff.name == "exact":
+        msg = (
+            f"{place}only the Rényi meter has a price for between and near: ask with --meter renyi. A ledger"
+            " keeps its meter, so choose another --ledger if there is one already"
+        )
+        raise tc.NotAllowed(msg)
+    try:
+        return table.preview(item.question)
+    except tc.InvalidParameter as error:
+        raise (Mistake(item.place, str(error)) if place else error) from None
+    except tc.NotAllowed as error:
+        msg = f"{place}{error}"
+        raise tc.NotAllowed(msg) from None
+
+
+def _batches(table: tc.Table, items: Sequence[Item]) -> Iterator[Sequence[tc.Answer]]:
+    """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
+    for alike in runs([item.question for item in items]):
+        asked: Sequence[Question] = alike if isinstance(alike, list) else [alike]
+        for start in range(0, len(asked), _TOGETHER):
+            answers = table.ask_many(asked[start : start + _TOGETHER])
+            yield answers
+            if answers.stopped:
+                raise tc.Refused(answers.stopped)
+
+
+def _checked_watch(table: tc.Table, what: What, keys: Keys, threshold: float) -> Checked:
+    typed = keys.typed(table)
+    preview = keys.preview(table, tc.questions.watch(what, keys.columns, typed, threshold))
+    labels = keys.labels(typed)
+    return Checked(
+        previews=[preview],
+        heads=keys.by,
+        labels=labels,
+        names=[],
+        most=len(labels),
+        batches=lambda: leaving(table.iter_watch(what, keys.columns, typed, threshold)),
+    )
+
+
+def _checked_top(table: tc.Table, what: What, keys: Keys, k: int, threshold: float | None) -> Checked:
+    typed = keys.typed(table)
+    preview = keys.preview(table, tc.questions.top(what, keys.columns, typed, k, threshold))
+
+    def answers() -> Iterator[list[tc.Answer]]:
+        yield table.top(keys.columns, typed, k, what, threshold=threshold)
+
+    return Checked([preview], keys.by, [], [], k, answers)
