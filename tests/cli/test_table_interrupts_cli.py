@@ -17,7 +17,7 @@ from targetcharge.cli import asking
 from targetcharge.cli.asking import stoppable
 from targetcharge.cli.errors import INTERRUPTED
 from targetcharge.engines.duckdb import DuckDBEngine
-from targetcharge.sessions import battery
+from targetcharge.sessions import batch
 
 MANY = 50_000
 CHEAP = ("--unit", "patient", "--epsilon", 100, "--delta", 1e-6, "--query-epsilon", 0.01, "--meter", "renyi")
@@ -89,9 +89,9 @@ def default_handler():
 def test_answers_that_left_together_are_printed_together(folder, monkeypatch, after, answered):
     """Misses leave 500 at a time or with the hit at their end; Ctrl-C comes when some were published."""
     (folder / "keys.csv").write_text("\n".join(["age", *map(str, [*range(1000, 2000), 20, *range(2000, 4000)])]))
-    for module in (battery, asking):
+    for module in (batch, asking):
         monkeypatch.setattr(module, "MOST_TOGETHER", 500)
-    published, calls = battery.Tests.published, []
+    published, calls = batch.BatchCall._published, []
 
     def pressed(tests, count):
         published(tests, count)
@@ -99,7 +99,7 @@ def test_answers_that_left_together_are_printed_together(folder, monkeypatch, af
         if len(calls) == after:
             press(1)
 
-    monkeypatch.setattr(battery.Tests, "published", pressed)
+    monkeypatch.setattr(batch.BatchCall, "_published", pressed)
     options = ("--by", "age", "--keys-file", "keys.csv", "--threshold", 5000)
     found = run("watch", "visits.parquet", *options, *TERMS, "--json")
     assert found.code == INTERRUPTED
@@ -195,11 +195,11 @@ def test_ctrl_c_is_left_alone_where_it_is_ignored_or_another_threads():
 
 
 def test_lazy_answers_are_grouped_as_they_leave():
-    most = battery.MOST_TOGETHER
+    most = batch.MOST_TOGETHER
     answers = [
         tc.Answer(None, hit, 0.0, seq) for seq, hit in enumerate([False] * 3 + [True, True] + [False] * (most + 1))
     ]
-    assert [len(batch) for batch in asking.leaving(answers)] == [4, 1, most, 1]
+    assert [len(left) for left in asking.leaving(answers)] == [4, 1, most, 1]
 
 
 @pytest.mark.usefixtures("opened")
