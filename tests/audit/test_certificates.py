@@ -6,12 +6,14 @@ import math
 import re
 
 import pytest
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting import prices, qvalues
 from targetcharge.audit import certify
 
-PAIRS = 3000
+PAIRS = size(3_000, 30_000)
+MANY = size(10_000, 80_000)
 TARGETS = [
     tc.NotPrior(0),
     tc.Everything(),
@@ -82,10 +84,10 @@ def test_a_certificate_is_reproducible_from_its_seed():
 @pytest.mark.parametrize("q", [1e-4, 0.01, 0.05, 0.1, 0.3, 1.0])
 def test_true_q_values_pass_on_many_pairs_without_warnings(q, epsilon):
     """Some of these pairs have hits of mass 1e-13, where differences of masses were rounding."""
-    verdict = certify(tc.QTarget(q, ()), epsilon, pairs=40_000)
+    verdict = certify(tc.QTarget(q, ()), epsilon, pairs=MANY)
     assert verdict.passed, str(verdict)
     assert verdict.ratio == pytest.approx(1, abs=1e-8)
-    price = certify(tc.QTarget(q, ()), epsilon, order=1.0001, pairs=40_000)
+    price = certify(tc.QTarget(q, ()), epsilon, order=1.0001, pairs=MANY)
     assert price.passed, str(price)
     assert price.ratio == pytest.approx(1, abs=1e-3)
 

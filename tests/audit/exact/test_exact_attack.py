@@ -1,15 +1,10 @@
-"""The search never finds more than the claim, and comes within 2% of exact accounting.
-
-TARGETCHARGE_RESTARTS and TARGETCHARGE_STEPS set how long it searches, TARGETCHARGE_GAMES how many random games are
-played.
-"""
+"""The search never finds more than the claim, and comes within 2% of exact accounting."""
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from tests.audit.exact.broken import broken
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.audit.exact import Claim, attack, explore, judge, opener
@@ -17,11 +12,8 @@ from targetcharge.audit.exact.attack import STOP, Strategy
 from targetcharge.audit.exact.tools import TOOLS, usable
 from targetcharge.errors import TooLarge
 
-RESTARTS = int(os.environ.get("TARGETCHARGE_RESTARTS", "4"))
-STEPS = int(os.environ.get("TARGETCHARGE_STEPS", "4"))
-GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
-LIMIT = 150
-LENGTH = {"restarts": RESTARTS, "steps": STEPS, "limit": LIMIT}
+LENGTH = {"restarts": size(3, 8), "steps": size(3, 8), "limit": size(100, 200)}
+GAMES = size(4, 16)
 
 RIVALS = [tc.NotPrior(0), tc.NotPrior(1)]
 SESSIONS = {
@@ -62,7 +54,7 @@ def test_random_games_never_tell_more_than_is_claimed(name):
     opened, epsilons = SESSIONS[name]
     tools = usable(opened(), max(epsilons))
     claim = Claim.of(opened())
-    for seed in range(max(1, GAMES // 20)):
+    for seed in range(GAMES):
         menu = tuple(tools[(7 * seed + place) % len(tools)] for place in (0, 2, 5))
         game = Strategy(menu, epsilons, 4, seed % 3 * max(epsilons), seed)
         try:

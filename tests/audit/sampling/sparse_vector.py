@@ -10,6 +10,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.sizes import size
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,12 +44,13 @@ def sweep(answers, threshold_scale, query_scale, cutoff=None, *, refresh=False, 
 
 @dataclass
 class Variant:
+    """A sweep with its authors' claim, answers on two neighbours, and how many runs expose it if it is wrong."""
+
     name: str
     epsilon: float
     run: Callable
-    data0: list
-    data1: list
-    runs: int = 6_000
+    data: tuple[list, list]
+    runs: int
 
     def __str__(self):
         return self.name
@@ -98,22 +101,25 @@ def same_noise(answers, epsilon, cutoff):
     return sweep(answers, 2 / epsilon, 4 * cutoff / epsilon, cutoff, same_noise=True)
 
 
+ONE_IS_HIGHER = [0] * 5 + [1], [1] * 5 + [0]
 HALVES = [0] * 8 + [1] * 8, [1] * 8 + [0] * 8
 AROUND = [0] * 16, [1] * 8 + [-1] * 8
+ALL_RISE = [0] * 48, [1] * 48
 
 WRONG = [
-    Variant("Alg. 3", 2.0, lambda data: algorithm_3(data, 2.0, 1), [0] * 5 + [1], [1] * 5 + [0], 40_000),
-    Variant("Alg. 4", 2.0, lambda data: algorithm_4(data, 2.0, 8), *HALVES, 8_000),
-    Variant("Alg. 5", 1.0, lambda data: algorithm_5(data, 1.0), [0, 1], [1, 0], 4_000),
-    Variant("Alg. 6", 2.0, lambda data: algorithm_6(data, 2.0), *AROUND, 8_000),
-    Variant("GPTT", 2.0, lambda data: gptt(data, 2.0), *AROUND, 8_000),
-    Variant("Alg. 2 unscaled", 2.0, lambda data: unscaled(data, 2.0, 48), [0] * 48, [1] * 48, 5_000),
-    Variant("threshold's noise reused", 1.0, lambda data: same_noise(data, 1.0, 2), [5, 5], [6, 5], 4_000),
+    Variant("Alg. 3", 2.0, lambda data: algorithm_3(data, 2.0, 1), ONE_IS_HIGHER, size(24_000, 80_000)),
+    Variant("Alg. 4", 2.0, lambda data: algorithm_4(data, 2.0, 8), HALVES, size(3_000, 16_000)),
+    Variant("Alg. 5", 1.0, lambda data: algorithm_5(data, 1.0), ([0, 1], [1, 0]), size(1_000, 8_000)),
+    Variant("Alg. 6", 2.0, lambda data: algorithm_6(data, 2.0), AROUND, size(3_000, 16_000)),
+    Variant("GPTT", 2.0, lambda data: gptt(data, 2.0), AROUND, size(3_000, 16_000)),
+    Variant("Alg. 2 unscaled", 2.0, lambda data: unscaled(data, 2.0, 48), ALL_RISE, size(2_500, 10_000)),
+    Variant("noise reused", 1.0, lambda data: same_noise(data, 1.0, 2), ([5, 5], [6, 5]), size(1_000, 8_000)),
 ]
 
+ENOUGH = size(1_500, 12_000)
 RIGHT = [
-    Variant("Alg. 1, c = 1", 1.0, lambda data: algorithm_1(data, 1.0, 1), [0] * 8 + [1], [1] * 8 + [0]),
-    Variant("Alg. 1, c = 8", 2.0, lambda data: algorithm_1(data, 2.0, 8), *HALVES),
-    Variant("Alg. 1, around", 2.0, lambda data: algorithm_1(data, 2.0, 2), *AROUND),
-    Variant("Alg. 2, c = 8", 2.0, lambda data: algorithm_2(data, 2.0, 8), *HALVES),
+    Variant("Alg. 1, c = 1", 1.0, lambda data: algorithm_1(data, 1.0, 1), ONE_IS_HIGHER, ENOUGH),
+    Variant("Alg. 1, c = 8", 2.0, lambda data: algorithm_1(data, 2.0, 8), HALVES, ENOUGH),
+    Variant("Alg. 1, around", 2.0, lambda data: algorithm_1(data, 2.0, 2), AROUND, ENOUGH),
+    Variant("Alg. 2, c = 8", 2.0, lambda data: algorithm_2(data, 2.0, 8), HALVES, ENOUGH),
 ]

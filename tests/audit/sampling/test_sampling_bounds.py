@@ -3,10 +3,12 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
 from targetcharge.audit.sampling import Counts, delta_at_least, detectable, epsilon_at_least, runs_needed
+from targetcharge.audit.sampling.bounds import by_intervals
 from targetcharge.errors import InvalidParameter
 
 CASES = [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1_000), (997, 1_000), (50_000, 100_000), (1, 100_000)]
@@ -78,20 +80,10 @@ def test_what_is_detectable_is_detected_nine_times_out_of_ten(epsilon, runs):
     assert true > epsilon
     chance = 1 / (1 + math.exp(-true))
     likely, rare = binom(runs, chance), binom(runs, 1 - chance)
-    # The counts are independent, so that the power is a sum over one of them and a tail of the other.
-    power = 0.0
-    for seen in range(int(likely.ppf(1e-6)), int(likely.isf(1e-6)), max(1, int(likely.std() / 10))):
-        most = max(
-            (
-                k
-                for k in range(int(rare.ppf(1e-6)), int(rare.isf(1e-6)) + 1)
-                if epsilon_at_least(Counts(seen, runs), Counts(k, runs), 0.0, alpha) > epsilon
-            ),
-            default=-1,
-        )
-        step = max(1, int(likely.std() / 10))
-        power += float(likely.cdf(seen + step - 1) - likely.cdf(seen - 1)) * float(rare.cdf(most))
-    assert 0.88 < power < 0.99
+    # The counts are independent, so that the power is a sum over all of both.
+    seen, other = (np.arange(law.ppf(1e-6), law.isf(1e-6) + 1) for law in (likely, rare))
+    shown = by_intervals(Counts(seen[:, None], runs), Counts(other, runs), 0.0, alpha) > epsilon
+    assert 0.88 < likely.pmf(seen) @ shown @ rare.pmf(other) < 0.99
 
 
 def test_nothing_is_detectable_with_too_few_runs():

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from scipy.stats import binomtest
-from tests.audit.sampling.lengths import runs
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.audit import black_box
@@ -14,7 +14,7 @@ from targetcharge.audit.sampling.features import default_features
 from targetcharge.audit.sampling.published import published_of
 from targetcharge.randomness import bernoulli
 
-AUDITS = runs(100)
+AUDITS = size(40, 400)
 CONFIDENCE = 0.9
 EPSILON = 1.0
 CHANCE = 0.7310585786300049  # e/(1+e)
@@ -51,7 +51,7 @@ def test_power_counting_where_one_chose_would_fall_too_often():
     """The same bound on the runs by which events were learnt and chosen: true claims fall most of the time."""
     generator = random.Random(5)
     found = 0
-    audits = 60
+    audits = size(30, 120)
     for _ in range(audits):
         tallies = [Counter(published_of(generator.randrange(200)) for _ in range(500)) for _ in range(2)]
         features = default_features(tallies[0])

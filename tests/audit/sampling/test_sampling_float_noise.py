@@ -5,12 +5,16 @@ import math
 import numpy as np
 import pytest
 from tests.audit.sampling import float_laplace as laplace
+from tests.sizes import LONG, size
 
 import targetcharge as tc
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import float_noise
 from targetcharge.audit.sampling.float_noise import Noise, digits, likely_noises
 from targetcharge.randomness import Rate, discrete_laplace
+
+RUNS = size(8_000, 20_000)
+"""Of what needs fewer than the default: the guide's examples run with that."""
 
 SURE = 1 - 1e-9
 """The confidence at which what is right must pass, so that it fails once in a thousand million audits at most."""
@@ -33,7 +37,7 @@ CASES = [
 @pytest.mark.parametrize(("noise", "epsilon", "data"), CASES)
 def test_the_digits_behind_float_noise_are_flagged(noise, epsilon, data):
     """Hundreds of counted runs on one input publish what the other cannot; 66 would do."""
-    verdict = audited(lambda number: number + noise(1 / epsilon), data, epsilon)
+    verdict = audited(lambda number: number + noise(1 / epsilon), data, epsilon, runs=RUNS)
     assert not verdict.passed
     assert verdict.attained > epsilon + 0.5
     assert "bit" in verdict.worst or "digits behind" in verdict.worst
@@ -48,7 +52,7 @@ def test_the_same_noise_on_a_grid_passes(noise):
 
 def test_float_noise_around_a_statistic_of_the_data_is_flagged():
     data = [40.1, 30.7, 0.33, 1.11], [40.1, 30.7, 0.33]
-    verdict = audited(lambda rows: sum(rows) + laplace.by_logarithm(1.2), data, 1.0)
+    verdict = audited(lambda rows: sum(rows) + laplace.by_logarithm(1.2), data, 1.0, runs=RUNS)
     assert not verdict.passed
     assert "digits behind the answer" in verdict.worst
 
@@ -57,7 +61,7 @@ def test_float_noise_in_one_of_many_answers_is_flagged():
     def answers(number):
         return ["count", {"exact": 3, "noisy": number + laplace.by_numpy(1.0)}]
 
-    verdict = audited(answers, (10, 9), 1.0)
+    verdict = audited(answers, (10, 9), 1.0, runs=RUNS)
     assert not verdict.passed
     assert "digits behind answer" in verdict.worst
 
@@ -86,16 +90,17 @@ def test_noise_that_is_cut_off_is_flagged(epsilon, cut, noise):
 
 
 def test_what_is_too_rare_is_said_and_more_runs_show_it():
-    """Cut off at 4 scales, drawn again: at ε = 0.1 one run in 1,000 tells; 13 of 10,000 would have to."""
+    """Cut off at 4 scales, drawn again: at ε = 0.1 one run in 1,000 tells, at 3 scales three; 13 must be seen."""
+    scales, enough = (4, 120_000) if LONG else (3, 24_000)
 
     def run(number):
-        return laplace.on_a_grid(number + laplace.drawn_again(10.0, 4))
+        return laplace.on_a_grid(number + laplace.drawn_again(10.0, scales))
 
     few = audited(run, (10, 9), 0.1, runs=4_000)
     assert few.passed
     assert "a chance below 0.89%" in few.worst
     assert "it must be seen 13 times in the counted runs; what is ten times rarer" in few.worst
-    assert not audited(run, (10, 9), 0.1, runs=120_000).passed
+    assert not audited(run, (10, 9), 0.1, runs=enough).passed
 
 
 def test_exact_noise_passes():

@@ -2,9 +2,9 @@
 
 import pytest
 from tests.audit.sampling import session_scripts as scripts
-from tests.audit.sampling.lengths import runs
 from tests.audit.sampling.session_scripts import DELTA, EPSILON, budget_of, until_hits
 from tests.audit.sampling.sparse_vector import RIGHT
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, renyi_epsilon
@@ -24,15 +24,13 @@ ALGORITHMS = [
 @pytest.mark.parametrize("variant", RIGHT, ids=str)
 def test_right_sparse_vectors_pass(variant):
     claim = tc.Budget(variant.epsilon, 0.0)
-    verdict = black_box(
-        variant.run, variant.data0, variant.data1, claim, relation="any", runs=runs(variant.runs), workers=1
-    )
+    verdict = black_box(variant.run, *variant.data, claim, relation="any", runs=variant.runs, workers=1)
     assert verdict.passed
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
 def test_our_algorithms_pass_and_the_audit_comes_near_them(algorithm):
-    verdict = black_box(algorithm, TEN, NINE, runs=runs(10_000), workers=1)
+    verdict = black_box(algorithm, TEN, NINE, runs=size(4_000, 20_000), workers=1)
     assert verdict.passed
     assert verdict.claimed == 1.0
     assert verdict.attained > (0.1 if algorithm.name.startswith(("exponential", "noisy_max")) else 0.8)
@@ -40,21 +38,24 @@ def test_our_algorithms_pass_and_the_audit_comes_near_them(algorithm):
 
 def test_wrapped_algorithms_pass_at_the_price_of_all_they_run():
     test = above_threshold(len, 10, 0.5)
+
+    def audited(wrapped, epsilon, runs):
+        return black_box(wrapped, TEN, NINE, tc.Budget(epsilon, 0.0), runs=runs, workers=1)
+
     with pytest.raises(tc.InvalidParameter, match="claim is None"):
         black_box(tc.twice(test), TEN, NINE, runs=2_000, workers=1)
-    twice = black_box(tc.twice(test), TEN, NINE, tc.Budget(1.0, 0.0), runs=runs(10_000), workers=1)
+    twice = audited(tc.twice(test), 1.0, size(4_000, 20_000))
     assert twice.passed
     assert twice.attained > 0.7
-    once = black_box(tc.twice(test), TEN, NINE, tc.Budget(0.5, 0.0), runs=runs(10_000), workers=1)
-    assert not once.passed
-    assert black_box(tc.agreement(test), TEN, NINE, tc.Budget(1.0, 0.0), runs=runs(5_000), workers=1).passed
-    assert black_box(tc.boundary(test), TEN, NINE, tc.Budget(0.67, 0.0), runs=runs(5_000), workers=1).passed
+    assert not audited(tc.twice(test), 0.5, size(4_000, 20_000)).passed
+    assert audited(tc.agreement(test), 1.0, size(2_000, 10_000)).passed
+    assert audited(tc.boundary(test), 0.67, size(2_000, 10_000)).passed
 
 
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_session_that_is_used_up_passes(meter):
     budget = budget_of(2, meter)
-    verdict = black_box(until_hits(2, budget, meter), TEN, NINE, budget, runs=runs(12_000), workers=1)
+    verdict = black_box(until_hits(2, budget, meter), TEN, NINE, budget, runs=size(2_500, 24_000), workers=1)
     assert verdict.passed
     assert verdict.attained > 0  # the inputs are told apart, as far as the budget allows
 
@@ -64,7 +65,7 @@ def test_a_session_that_is_used_up_passes(meter):
 def test_sessions_pass(script, meter):
     budget = budget_of(3, meter)
     run = interaction(lambda rows: tc.Session(rows, budget, EPSILON, meter=meter), getattr(scripts, script))
-    assert black_box(run, TEN, NINE, budget, runs=runs(1_500), workers=1).passed
+    assert black_box(run, TEN, NINE, budget, runs=size(400, 3_000), workers=1).passed
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_sessions_with_other_targets_pass(script, target, meter):
     run = interaction(
         lambda rows: tc.Session(rows, budget, EPSILON, meter=meter, targets=[target]), getattr(scripts, script)
     )
-    assert black_box(run, TEN, NINE, budget, runs=runs(1_500), workers=1).passed
+    assert black_box(run, TEN, NINE, budget, runs=size(400, 3_000), workers=1).passed
 
 
 def test_a_function_that_returns_its_session_knows_its_claim():
@@ -94,6 +95,6 @@ def test_a_function_that_returns_its_session_knows_its_claim():
         session.test(above_threshold(len, 10, EPSILON))
         return session
 
-    verdict = black_box(ask, TEN, NINE, runs=runs(1_500), workers=1)
+    verdict = black_box(ask, TEN, NINE, runs=size(400, 3_000), workers=1)
     assert verdict.passed
     assert (verdict.claimed, verdict.at) == (budget.epsilon, budget.delta)

@@ -1,6 +1,5 @@
 """The bound for rare events: it fails no more often than stated, and needs as few of them as there can be."""
 
-import itertools
 import math
 from collections import Counter
 from contextlib import suppress
@@ -8,11 +7,12 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
-from tests.audit.sampling.lengths import runs
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import Counts, delta_at_least, epsilon_at_least, fewest_seen, rarest
+from targetcharge.audit.sampling.bounds import by_intervals, by_tilting
 from targetcharge.audit.sampling.events import candidates, varied
 from targetcharge.audit.sampling.features import default_features
 from targetcharge.audit.sampling.published import published_of
@@ -25,14 +25,11 @@ TILTS = [0.1, 0.5, 2.0, 30.0]
 
 def failing(epsilon, delta, rare, tilt, *, forget_delta=False):
     """Return the chance that the bound is above the true ε, added up over everything that could be seen."""
-    likely = math.exp(epsilon) * rare + delta
-    chances = [binom.pmf(np.arange(RUNS + 1), RUNS, chance) for chance in (likely, rare)]
-    return math.fsum(
-        float(chances[0][a] * chances[1][b])
-        for a, b in itertools.product(range(RUNS + 1), repeat=2)
-        if epsilon_at_least(Counts(a, RUNS), Counts(b, RUNS), 0.0 if forget_delta else delta, ALPHA, tilt)
-        > epsilon + 1e-12
-    )
+    seen = np.arange(RUNS + 1)
+    likely, other = (binom.pmf(seen, RUNS, chance) for chance in (math.exp(epsilon) * rare + delta, rare))
+    counts = Counts(seen[:, None], RUNS), Counts(seen, RUNS)
+    bounds = np.maximum(0.0, by_tilting(*counts, 0.0 if forget_delta else delta, ALPHA, tilt))
+    return np.where(bounds > epsilon + 1e-12, np.outer(likely, other), 0.0).sum()
 
 
 @pytest.mark.parametrize("tilt", TILTS)
@@ -40,6 +37,18 @@ def failing(epsilon, delta, rare, tilt, *, forget_delta=False):
 def test_the_tilted_bound_fails_no_more_often_than_alpha(epsilon, delta, tilt):
     for rare in (0.0, 0.01, 0.1, 0.25):
         assert failing(epsilon, delta, rare, tilt) <= ALPHA
+
+
+def test_bounds_of_many_events_are_those_of_each():
+    seen, rare = np.array([0, 3, 70, 999]), np.array([5, 0, 3, 1])
+    many = Counts(seen, 1_000), Counts(rare, 1_000)
+    for delta, tilt in ((0.0, None), (0.01, 2.0)):
+        bounds = by_intervals(*many, delta, 0.01) if tilt is None else by_tilting(*many, delta, 0.01, tilt)
+        each = [
+            epsilon_at_least(Counts(a, 1_000), Counts(b, 1_000), delta, 0.01, tilt)
+            for a, b in zip(seen.tolist(), rare.tolist(), strict=True)
+        ]
+        assert np.maximum(0.0, bounds).tolist() == each
 
 
 def test_power_a_forgotten_delta_is_noticed():
@@ -82,12 +91,12 @@ def alarms(claimed, audits, length=1_200):
 
 
 def test_a_true_claim_about_a_rare_event_falls_no_more_often_than_stated():
-    audits = runs(100)
+    audits = size(50, 400)
     assert binomtest(alarms(1.0, audits), audits, 0.1, alternative="greater").pvalue > 1e-6
 
 
 def test_power_a_false_claim_about_a_rare_event_falls():
-    audits = runs(20)
+    audits = size(10, 80)
     assert alarms(0.2, audits, length=6_000) > 0.9 * audits
 
 
