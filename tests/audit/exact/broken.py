@@ -7,7 +7,7 @@ from dataclasses import replace
 import targetcharge as tc
 from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
 from targetcharge.ledger import MemoryLedger
-from targetcharge.ledger.entries import DeltaSpent
+from targetcharge.ledger.entries import DeltaSpent, charges
 from targetcharge.ledger.room import check
 from targetcharge.numerics.rounding import grains_up
 from targetcharge.sessions import session
@@ -58,7 +58,7 @@ def delta_not_charged_on_misses(monkeypatch):
 
     def late(ledger, settlement):
         most = ledger._reserved
-        if most.delta and any(answer.hit for answer in settlement.answers):
+        if most.delta and any(map(charges, settlement.entries)):
             ledger._add(DeltaSpent(grains_up(most.delta)))
         settle(ledger, settlement)
 
@@ -129,7 +129,7 @@ def refusal_depends_on_the_data(monkeypatch):
             ledger.overdrawn = True
 
     def strict(ledger, settlement):
-        if ledger.overdrawn and any(answer.hit for answer in settlement.answers):
+        if ledger.overdrawn and any(map(charges, settlement.entries)):
             msg = "the budget does not cover it"
             raise tc.NotAllowed(msg)
         settle(ledger, settlement)
