@@ -74,7 +74,7 @@ def ids(engine, snapshot=None):
 def state(engine):
     """Return all that can be told of an engine, and what it holds in DuckDB and on disk."""
     engine.units()
-    relations = engine._loaded.link.rows(
+    relations = engine._table.link.rows(
         "SELECT 'table', database_name, table_name FROM duckdb_tables()"
         " UNION ALL SELECT 'view', database_name, view_name FROM duckdb_views() WHERE NOT internal"
         " UNION ALL SELECT 'database', database_name, '' FROM duckdb_databases() ORDER BY ALL"
@@ -85,11 +85,11 @@ def state(engine):
         "schema": engine.schema,
         "units": engine.units(),
         "digest": engine.digest_of_units(KEY),
-        "fingerprints": [engine.fingerprint(KEY, number) for number in (None, *range(1, engine.snapshot + 1))],
+        "fingerprints": [engine.fingerprint(KEY, number) for number in range(1, engine.snapshot + 1)],
         "ids": [ids(engine, number) for number in range(1, engine.snapshot + 1)],
         "measures": engine.measure([Count(None)]),
         "relations": relations,
-        "spilled": sorted(path.name for path in engine._loaded.spill.rglob("*")),
+        "spilled": sorted(path.name for path in engine._table.link.spill.rglob("*")),
     }
 
 

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from targetcharge.engines.contributions import Contributions
-from targetcharge.engines.engine import Engine
+from targetcharge.engines.engine import Contributions, Engine
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total

@@ -239,7 +239,7 @@ def test_ctrl_c_during_a_copy_changes_nothing():
         before = state(engine)
         for wait in (0.001, 0.01, 0.05, 0.1):
             stopper = threading.Thread(
-                target=lambda pause=wait: (time.sleep(pause), engine._loaded.connection.interrupt())
+                target=lambda pause=wait: (time.sleep(pause), engine._table.link.raw.interrupt())
             )
             stopper.start()
             try:

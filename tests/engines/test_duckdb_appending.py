@@ -36,7 +36,7 @@ def test_every_form_is_appended_to_every_form(first, later, tmp_path):
         engine.append(FORMS[first](THIRD, tmp_path / "third"))
         by_hand(engine)
         engine.check_unchanged()
-        assert list(engine._loaded.spill.iterdir()) == []
+        assert list(engine._table.link.spill.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -70,10 +70,10 @@ def test_csv_is_read_with_the_types_that_were_declared(tmp_path):
 
 def test_parquet_files_stay_where_they_are(tmp_path):
     with closing(opened("parquet", tmp_path)) as engine:
-        before = engine._loaded.connection
+        before = engine._table.link.raw
         engine.append(parquet(SECOND, tmp_path / "second"))
         engine.append(parquet(THIRD, tmp_path / "third"))
-        assert engine._loaded.parts.copies == ()
+        assert engine._table.copies == ()
         assert not is_open(before)
         by_hand(engine)
 
@@ -83,7 +83,7 @@ def test_parquet_files_of_another_width_are_copied(tmp_path):
     finer = pa.table({"id": ["b"], "t": pa.array([1000], pa.timestamp("us"))})
     with closing(open_duckdb(parquet(seconds, tmp_path / "a"), "id")) as engine:
         engine.append(parquet(finer, tmp_path / "b"))
-        assert len(engine._loaded.parts.copies) == 1
+        assert len(engine._table.copies) == 1
         values = engine.schema["t"]
         assert engine.measure(
             [Count(Compare(values, Operator.EQ, pd.Timestamp(1000, unit="us").to_pydatetime()))]
@@ -117,9 +117,9 @@ def test_many_appends_make_few_tables():
         for number in range(40):
             engine.append(arrow({"id": [f"n{number:02d}", "b"], "x": [float(number), 1.0]}))
             ends.append(expected + number + 1)
-        assert len(engine._loaded.parts.copies) <= 6
-        held = engine._loaded.link.rows("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'part%'")
-        assert len(held) == len(engine._loaded.parts.copies)
+        assert len(engine._table.copies) <= 6
+        held = engine._table.link.rows("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'part%'")
+        assert len(held) == len(engine._table.copies)
         assert [len(ids(engine, number + 2)) for number in range(40)] == ends
         assert engine.contributions([Count(Compare(engine.schema["x"], Operator.EQ, 17.0))]).units.tolist() == [
             2 + 17

@@ -156,8 +156,8 @@ def test_a_frame_is_copied_and_cannot_change(make):
 
 def fingerprint(source, key=KEY, **options):
     with closing(open_duckdb(source, None, **options)) as engine:
-        found = engine.fingerprint(key)
-        assert engine.fingerprint(key) == found
+        found = engine.fingerprint(key, 1)
+        assert engine.fingerprint(key, 1) == found
     return found
 
 
@@ -252,7 +252,7 @@ def test_units_of_pandas_keep_their_digits_in_a_fingerprint():
     found = []
     for frame in (one, other):
         with closing(open_duckdb(frame, "id")) as engine:
-            found.append(engine.fingerprint(KEY))
+            found.append(engine.fingerprint(KEY, 1))
     assert found[0] != found[1]
 
 

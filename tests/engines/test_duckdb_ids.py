@@ -27,22 +27,22 @@ def number(engine, name, value, snapshot=None):
 
 
 def units_tables(engine):
-    return engine._loaded.link.rows("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'units%'")
+    return engine._table.link.rows("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'units%'")
 
 
 def test_units_are_numbered_when_that_is_needed_and_once():
     with closing(open_duckdb(arrow(FIRST), "id")) as engine:
         engine.measure([Count(None)])
         engine.measure_by(Count(None), Keys((engine.schema["id"],), (("b",),)))
-        engine.fingerprint(KEY)
+        engine.fingerprint(KEY, 1)
         assert units_tables(engine) == []
         engine.contributions([Count(None)])
-        made = engine._now.numbers
+        made = engine._table.unit_ids
         engine.units()
         engine.append(arrow(SECOND))
         assert units_tables(engine) == []
         assert (engine.units(), len(units_tables(engine))) == (4, 1)
-        assert engine._now.numbers is not made
+        assert engine._table.unit_ids is not made
 
 
 @pytest.mark.parametrize("unit", ["id", None])

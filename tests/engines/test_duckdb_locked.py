@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.engines.duckdb.quoting import RELATION
+from targetcharge.engines.duckdb.types import RELATION
 from targetcharge.queries.measures import Count, Total
 from targetcharge.queries.predicates import Compare, Operator
 
@@ -154,7 +154,7 @@ def places(tmp_path):
 
 
 def test_nothing_but_the_table_is_reached(engine, places):
-    connection = engine._loaded.connection
+    connection = engine._table.link.raw
     secret_frame = pd.DataFrame({"a": ["secret"]})
     reached = []
     for name, sql in TRIES.items():
@@ -180,7 +180,7 @@ def test_a_connection_that_is_not_locked_is_told_all_this(name, places):
 
 
 def test_a_cursor_of_the_connection_is_locked_too(engine, places):
-    with closing(engine._loaded.connection.cursor()) as cursor:
+    with closing(engine._table.link.raw.cursor()) as cursor:
         with pytest.raises(duckdb.Error):
             cursor.execute(TRIES["read_text"].format(**places))
         with pytest.raises(duckdb.Error):
@@ -198,7 +198,7 @@ def test_a_database_cannot_be_written_to(later, tmp_path):
             "CREATE TABLE source.x (a INT)",
         ):
             with pytest.raises(duckdb.Error):
-                engine._loaded.connection.execute(sql)
+                engine._table.link.raw.execute(sql)
         engine.check_unchanged()
 
 
@@ -247,7 +247,7 @@ def _size(path):
 
 def test_what_does_not_fit_in_memory_is_spilled_to_a_private_folder(large):
     with closing(open_duckdb(large, "unit", memory="60MB")) as engine:
-        spill = engine._loaded.spill
+        spill = engine._table.link.spill
         assert stat.S_IMODE(spill.stat().st_mode) == 0o700
         assert spill.stat().st_uid == os.getuid()
         with Watched(spill) as seen:
@@ -267,7 +267,7 @@ def test_the_spill_folder_goes_with_the_table(kind, way, tmp_path):
     engine = opened(kind, tmp_path)
     if appended:
         append(engine, kind, tmp_path)
-    spill = engine._loaded.spill
+    spill = engine._table.link.spill
     (spill / "left behind").write_text("by a query that was cut off")
     assert stat.S_IMODE(spill.stat().st_mode) == 0o700
     if way != "dropped":
@@ -283,10 +283,10 @@ def test_two_tables_have_two_folders(tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
     with closing(opened("arrow", tmp_path / "1")) as one, closing(opened("arrow", tmp_path / "2")) as other:
-        assert one._loaded.spill != other._loaded.spill
+        assert one._table.link.spill != other._table.link.spill
         one.close()
         assert other.measure([Count(None)]) == [3]
-        assert other._loaded.spill.exists()
+        assert other._table.link.spill.exists()
 
 
 def test_a_closed_table_cannot_be_measured(engine):

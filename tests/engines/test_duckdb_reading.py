@@ -389,7 +389,7 @@ def test_an_empty_table_opens_and_has_nothing(name, unit, tmp_path):
         assert engine.measure_by(
             measures[-1], Keys((schema["c5"], schema["c2"]), ((True, 1.0), (False, 2.0)))
         ) == [0, 0]
-        assert len(engine.fingerprint(b"key")) == 64
+        assert len(engine.fingerprint(b"key", 1)) == 64
 
 
 def test_times_with_a_zone_are_in_utc_on_every_machine(tmp_path, monkeypatch):

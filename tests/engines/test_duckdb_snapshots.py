@@ -133,7 +133,7 @@ def test_a_year_of_days(tmp_path):
         found = engine.contributions(asked)
         assert [found.of(day)[0].tolist() for day in range(365)] == [sorted({day // 2, day}) for day in range(365)]
         assert engine.contributions([Count(None)], 100).units.tolist() == list(range(100))
-        assert engine._loaded.relation().rows == "data"  # one relation over all files
+        assert engine._table.relation().rows == "data"  # one relation over all files
 
 
 CHILD = """

@@ -102,9 +102,9 @@ def rows():
 
 def cubes(engine):
     """Return the names of the cubes that there are in DuckDB, and the columns that they are known by."""
-    found = engine._loaded.link.rows("SELECT table_name FROM duckdb_tables() WHERE temporary")
-    assert sorted(name for name, *_ in found) == sorted(engine._cubes._made.values())
-    return set(engine._cubes._made)
+    found = engine._table.link.rows("SELECT table_name FROM duckdb_tables() WHERE temporary")
+    assert sorted(name for name, *_ in found) == sorted(engine._table.cubes._made.values())
+    return set(engine._table.cubes._made)
 
 
 def test_seven_counts_make_no_cube_and_eight_do(rows):
@@ -121,7 +121,7 @@ def test_a_cube_answers_later_questions_about_some_of_its_columns(rows):
     schema = engine.schema
     wide = [Count(All((each.where, Missing(schema["ill"])))) for each in equal_to(schema["county"], ("Kent", ""))]
     assert engine.measure(wide) == naive.measure(wide)
-    engine._loaded.link.rows("DELETE FROM kept")  # whoever looks there finds nothing
+    engine._table.link.rows("DELETE FROM kept")  # whoever looks there finds nothing
     for asked in (equal_to(schema["county"], ("kent", "%")), [Count(Missing(schema["ill"]))], [Count(None)]):
         assert engine.measure(asked) == naive.measure(asked)
     assert cubes(engine) == {("county", "ill")}
@@ -181,7 +181,7 @@ def test_a_column_with_too_many_values_is_counted_in_passes():
         assert _threshold_counts(engine, "many", thresholds) == expected
         assert _threshold_counts(engine, "many", thresholds) == expected
         assert cubes(engine) == set()
-        assert engine._cubes._useless == {("many",)}
+        assert engine._table.cubes._useless == {("many",)}
         assert _threshold_counts(engine, "few", range(8)) == [int((numbers % 7 < each).sum()) for each in range(8)]
         assert cubes(engine) == {("few",)}
 

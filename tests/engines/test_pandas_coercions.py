@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.engines.duckdb.pandas_columns import number_written, written
+from targetcharge.engines.duckdb.pandas_frames import texts, written
+from targetcharge.engines.duckdb.types import number_text
 from targetcharge.queries.measures import Count
 from targetcharge.queries.predicates import Compare, Operator
 
@@ -102,8 +103,8 @@ def test_numbers_are_written_alike_by_both_libraries():
     ]
     with duckdb.connect() as connection:
         connection.register("numbers", {"x": np.array(numbers)})
-        rows = connection.execute(f"SELECT {number_written('x')} FROM numbers").fetchall()
-    assert [text for (text,) in rows] == written(pd.Series(numbers, dtype="object")).tolist()
+        rows = connection.execute(f"SELECT {number_text('x')} FROM numbers").fetchall()
+    assert [text for (text,) in rows] == texts(pd.Series(numbers, dtype="object"), written).tolist()
 
 
 SAME = {

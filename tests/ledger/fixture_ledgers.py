@@ -177,8 +177,8 @@ def counters(table):
 
     def read():
         spent = access.roll.settle().spent
-        numbers = access.engine._now.numbers
-        for unit, number in access.engine._loaded.link.rows(f"SELECT u, id FROM {numbers.table}"):
+        numbers = access.engine._table.unit_ids
+        for unit, number in access.engine._table.link.rows(f"SELECT u, id FROM {numbers._name}"):
             found[str(unit)] = int(spent[number])
 
     access.session.up_to_date(read)

@@ -14,7 +14,7 @@ from tests.tables.noise import silence
 
 import targetcharge as tc
 from targetcharge.accounting.meter import Allowance, Meter
-from targetcharge.engines.contributions import Contributions
+from targetcharge.engines.engine import Contributions
 from targetcharge.tables.individual.counters import Counters
 from targetcharge.tables.individual.draws import Draw
 

@@ -15,8 +15,8 @@ from tests.tables.naive_units import random_rows, replayed, table_of
 from tests.tables.noise import silence
 
 import targetcharge as tc
-from targetcharge.engines.contributions import Contributions
 from targetcharge.engines.duckdb.engine import DuckDBEngine
+from targetcharge.engines.engine import Contributions
 from targetcharge.ledger.entries import Pending, answers_in, entry_of, text_of
 from targetcharge.tables.individual import roll
 from targetcharge.tables.individual.counters import Counters

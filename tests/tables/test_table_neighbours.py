@@ -211,12 +211,12 @@ def test_the_end_of_a_budget(monkeypatch, tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_engine_that_fails_with_the_data_in_its_words(monkeypatch, tmp_path, kind):
     def fails(engine, *_):
-        rows = engine._loaded.connection.execute("SELECT * FROM data").fetchall()
+        rows = engine._table.link.raw.execute("SELECT * FROM data").fetchall()
         msg = f"Conversion Error: {rows}"
         raise duckdb.Error(msg)
 
     def tells_too_much(engine, *_):
-        return [row[0] for row in engine._loaded.connection.execute("SELECT patient FROM data").fetchall()]
+        return [row[0] for row in engine._table.link.raw.execute("SELECT patient FROM data").fetchall()]
 
     def see(kind, made):
         for way in (fails, tells_too_much):
@@ -308,7 +308,7 @@ def test_the_comparison_would_find_a_single_number(monkeypatch, tmp_path):
 
     def see(kind, made):
         with opening(kind, made) as t:
-            rows = t._engine._loaded.link.rows("SELECT count(*) FROM data")[0][0]
+            rows = t._engine._table.link.rows("SELECT count(*) FROM data")[0][0]
 
             def failing():
                 try:

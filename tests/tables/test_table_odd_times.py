@@ -97,7 +97,7 @@ def test_infinite_times_are_missing_with_and_without_a_zone(tmp_path):
 def test_an_engine_that_failed_for_good_is_charged_for_once(error, charging, monkeypatch):
     with tc.open(visits("us", 0, None), "patient", BUDGET, 0.1, ledger=":memory:", charging=charging) as t:
         t.above("age > 30", 10**6)
-        link = t._engine._loaded.link
+        link = t._engine._table.link
 
         class Broken:
             def execute(self, *_):

@@ -13,7 +13,7 @@ from tests.discrete_laplace import DiscreteLaplace
 from tests.mechanisms.goodness import BufferedEntropy
 
 import targetcharge as tc
-from targetcharge.engines.duckdb.connecting import Connection
+from targetcharge.engines.duckdb.connection import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.tables import questions as q

@@ -5,7 +5,6 @@ TARGETCHARGE_TABLES sets how many random tables are tried.
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import random
@@ -17,6 +16,7 @@ from tests.tables.measured import BOUNDS, BY, GRIDS, WHERE
 from tests.tables.worlds import COLUMNS, SOURCES, UNITS, World
 
 import targetcharge as tc
+from targetcharge.engines import sql
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.noise import rate_for
@@ -103,8 +103,7 @@ def test_no_unit_changes_a_measure_by_more_than_its_sensitivity(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["text", "integer", "floating"])
 def test_the_search_would_find_sums_that_are_not_within_their_bounds(monkeypatch, kind, tmp_path):
-    measuring = importlib.import_module("targetcharge.engines.duckdb.measuring")
-    monkeypatch.setattr(measuring, "clamped", lambda contribution, _total: contribution)
+    monkeypatch.setattr(sql, "clamped", lambda contribution, _total: contribution)
     assert any(change > measure.sensitivity for measure, change in tried(kind, 8, tmp_path))
 
 

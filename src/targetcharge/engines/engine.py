@@ -2,20 +2,62 @@
 
 Nothing of what an engine returns or raises while it measures may be published as it is. Units are a column's
 values, or rows; rows whose unit is missing are dropped.
+
+>>> contributions = Contributions(np.array([0, 2, 1]), None, np.array([0, 2, 2, 3]))
+>>> len(contributions), contributions.of(0)[0].tolist(), contributions.of(1)[0].tolist()
+(3, [0, 2], [])
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from targetcharge.engines.contributions import Contributions
+    from numpy.typing import NDArray
+
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Count, Measure, Total
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Who contributes to each of several measures, and how much, by the ids of units. As secret as the data.
+
+    Attributes:
+        units: ids of units, measure after measure; ascending, each once within a measure.
+        steps: what each of them contributes, never 0; None where each contributes 1.
+        starts: where each measure's units begin, and the end of the last.
+    """
+
+    units: NDArray[np.int64]
+    steps: NDArray[np.int64] | None
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return how many measures there are."""
+        return len(self.starts) - 1
+
+    def of(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Return who contributes to one measure, and how much."""
+        part = slice(int(self.starts[index]), int(self.starts[index + 1]))
+        return self.units[part], None if self.steps is None else self.steps[part]
+
+    def only(self, index: int) -> Contributions:
+        """Return the contributions to one measure."""
+        units, steps = self.of(index)
+        return Contributions(units, steps, np.array([0, len(units)]))
+
+    def __repr__(self) -> str:
+        """Return nothing about anybody."""
+        return f"<contributions to {len(self)} numbers>"
 
 
 class Engine(ABC):

@@ -59,17 +59,22 @@ def fitting(column: Column) -> Callable[[object], Value | None]:
             return _boolean
 
 
+def in_words(column: Column) -> str:
+    """Return what a column is, so that different ones have different words."""
+    if column.exact is not None:
+        exact = column.exact
+        low, high, step = (decimal_text(steps, exact.scale) for steps in (exact.low, exact.high, 1))
+        return f"a number from {low} to {high} in steps of {step}"
+    return {Kind.NUMBER: "a floating-point number", Kind.TEXT: "text"}.get(column.kind, f"a {column.kind}")
+
+
 def expected(column: Column) -> str:
     """Return what a value of the column must be, for an error's text."""
     match column.kind:
-        case Kind.NUMBER if column.exact:
-            exact = column.exact
-            low, high, step = (decimal_text(units, exact.scale) for units in (exact.low, exact.high, 1))
-            return f"a number from {low} to {high} in steps of {step}, as {column.name} is"
-        case Kind.NUMBER:
+        case Kind.NUMBER if column.exact is None:
             return f"a finite number in double precision, as {column.name} is"
-        case Kind.TEXT:
-            return f"text, as {column.name} is"
+        case Kind.NUMBER | Kind.TEXT:
+            return f"{in_words(column)}, as {column.name} is"
         case Kind.DATE:
             return f"a date, as {column.name} is: a datetime.date, or text such as '2024-01-31'"
         case Kind.TIME:

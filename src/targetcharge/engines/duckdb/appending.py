@@ -15,56 +15,44 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import duckdb
 
-from targetcharge.engines.duckdb.connecting import Connection, told
-from targetcharge.engines.duckdb.describing import describe
+from targetcharge.engines.duckdb.connection import read_as_table
 from targetcharge.engines.duckdb.files import Files
-from targetcharge.engines.duckdb.filling import copy_frame, in_files, sought, view_of
-from targetcharge.engines.duckdb.likeness import check_alike
-from targetcharge.engines.duckdb.loading import load_files, reached
-from targetcharge.engines.duckdb.parquet_files import one_shape, view_parquet
-from targetcharge.engines.duckdb.parts import Copy, Parts, Snapshot
-from targetcharge.engines.duckdb.quoting import RELATION, text
+from targetcharge.engines.duckdb.frames import copy_frame
+from targetcharge.engines.duckdb.loading import connected, files_on, files_or_frame, load_files, view_of
+from targetcharge.engines.duckdb.parquet_files import one_shape
+from targetcharge.engines.duckdb.table import Copy, LoadedTable, Snapshot, describe, drop
+from targetcharge.engines.duckdb.types import RELATION
 from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.queries.predicates import text_literal
+from targetcharge.queries.values import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from targetcharge.engines.duckdb.connection import Connection
     from targetcharge.engines.duckdb.frames import Frame
-    from targetcharge.engines.duckdb.loading import Loaded
+    from targetcharge.engines.duckdb.table import Shape
+    from targetcharge.engines.duckdb.types import Unit
 
 _SMALLER: Final = 2
 """A copy with at most so many times the rows that come after it is copied again with them: so there are few."""
 
+_LIKE_THE_TABLE: Final = "a table with the columns of the one that is open"
+
 Result = TypeVar("Result")
 
 
-def appended(before: Loaded, source: object) -> Loaded:
+def appended(before: LoadedTable, source: object) -> LoadedTable:
     """Return a table with one more snapshot. The table before stays as it is, whatever happens.
 
     Raises:
         InvalidParameter: if the source does not have the columns of the table, or is part of it already.
         EngineError: if it cannot be read.
     """
-    found = sought(source, before.options)
-    if isinstance(found, Files):
-        return _with_files(before, found)
-    return told(f"{found.kind} table", partial(_with_frame, before, found, type(source)))
-
-
-def tidy(before: Loaded, after: Loaded) -> None:
-    """Let go of what a table had before something was appended, and has no more."""
-    if before.link is not after.link:
-        before.link.close()
-        return
-    kept = {copy.name for copy in after.parts.copies}
-    for copy in before.parts.copies:
-        if copy.name not in kept:
-            _drop(before.link, f"TABLE {copy.name}")
-
-
-def _drop(link: Connection, what: str) -> None:
-    with suppress(duckdb.Error):  # what is left over takes memory, and is read by nobody
-        link.rows(f"DROP {what.replace(' ', ' IF EXISTS ', 1)}")
+    data = files_or_frame(source, before.options)
+    if isinstance(data, Files):
+        return _with_files(before, data)
+    return read_as_table(f"{data.kind} table", partial(_with_frame, before, data, type(source)))
 
 
 def _of_its_columns(source: object, call: Callable[[], Result]) -> Result:
@@ -75,69 +63,60 @@ def _of_its_columns(source: object, call: Callable[[], Result]) -> Result:
         if error.name not in ("unit", "types"):
             raise
         name = error.value
-    raise InvalidParameter("source", source, f"a table with the columns of the one that is open: it lacks {name}")
+    raise InvalidParameter("source", source, f"{_LIKE_THE_TABLE}: it lacks {name}")
 
 
 # Frames
 
 
-def _with_frame(before: Loaded, frame: Frame, source: type) -> Loaded:
+def _with_frame(before: LoadedTable, frame: Frame, source: type) -> LoadedTable:
     link, token = before.link, secrets.token_hex(4)
     table, view = f"staged_{token}", f"shown_{token}"
     try:
-        names, own_column = copy_frame(link.raw, table, frame, before.options)
-        view_of(link.raw, view, table, names)
-        options = before.options
-        found = partial(describe, link.raw, view, options.declared, options.unit, own_column, copied=True)
-        shape = _of_its_columns(source, found)
+        names, unit = copy_frame(link, table, frame, before.options)
+        view_of(link, view, table, names)
+        shape = _of_its_columns(source, partial(describe, link, view, before.options, unit, copied=True))
         shape.other.update(frame.other)
         check_alike(before.shape, shape, source)
         return _copied(before, f"SELECT {shape.copied(before.shape.schema)} FROM {view}", None)
     finally:
-        _drop(link, f"VIEW {view}")
-        _drop(link, f"TABLE {table}")
+        drop(link, "VIEW", view)
+        drop(link, "TABLE", table)
 
 
 # Files
 
 
-def _with_files(before: Loaded, files: Files) -> Loaded:
-    known = [snapshot.files for snapshot in before.parts.snapshots if snapshot.files is not None]
-    own = {stat[:2] for each in known for stat in each.stats}
+def _with_files(before: LoadedTable, files: Files) -> LoadedTable:
+    known = [snapshot.files for snapshot in before.snapshots if snapshot.files is not None]
+    own = {stat[:2] for part in known for stat in part.stats}
     again = [path for path, stat in zip(files.paths, files.stats, strict=True) if stat[:2] in own]
     if again:
         raise InvalidParameter("source", str(again[0]), "of files that are not part of the table already")
     options = before.options if files.kind == "duckdb" else replace(before.options, table=None)
     # In a folder within the table's own, so that its connection reaches what is handed over there.
-    apart = _of_its_columns(files.root, partial(load_files, [files], options, before.spill))
+    apart = _of_its_columns(files.root, partial(load_files, [files], options, before.link.spill))
     try:
         check_alike(before.shape, apart.shape, files.root)
-        after = told(str(files.root), partial(_in_place, before, [*known, files]))
-        return after or told(str(files.root), partial(_handed_over, before, files, apart))
+        after = _in_place(before, [*known, files])
+        return after or read_as_table(str(files.root), partial(_handed_over, before, files, apart))
     finally:
         apart.link.close()
 
 
-def _in_place(before: Loaded, snapshots: Sequence[Files]) -> Loaded | None:
+def _in_place(before: LoadedTable, snapshots: Sequence[Files]) -> LoadedTable | None:
     """Return a table on a new connection that reads all files where they are; None if that cannot be."""
-    parts = before.parts
-    copied = parts.first.parquet is None or parts.snapshots[-1].end > parts.first.ends[-1]
+    copied = before.first.parquet is None or before.snapshots[-1].end > before.first.ends[-1]
     if copied or any(files.kind != "parquet" for files in snapshots) or len(set(map(_folders, snapshots))) > 1:
         return None
-    link = Connection(before.options.memory)
-    try:
-        if one_shape(link.raw, [path for files in snapshots for path in files.paths]):
-            first = in_files(view_parquet(link.raw, snapshots, link.spill), snapshots)
-            link.lock(reached(first))
-            options = before.options
-            shape = describe(link.raw, RELATION, options.declared, options.unit, None, copied=False)
-            ended = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
-            return replace(before, link=link, shape=shape, parts=Parts(first, ended))
-    except BaseException:
+    return connected(str(snapshots[-1].root), before.options, partial(_on_new, before, snapshots))
+
+
+def _on_new(before: LoadedTable, snapshots: Sequence[Files], link: Connection) -> LoadedTable | None:
+    if not one_shape(link, [path for files in snapshots for path in files.paths]):
         link.close()
-        raise
-    link.close()
-    return None
+        return None
+    return replace(files_on(snapshots, before.options, link), root=before.root, opened=before.opened)
 
 
 def _folders(files: Files) -> frozenset[str]:
@@ -147,8 +126,8 @@ def _folders(files: Files) -> frozenset[str]:
     return frozenset(part.partition("=")[0] for part in files.paths[0].parent.parts if "=" in part)
 
 
-def _handed_over(before: Loaded, files: Files, apart: Loaded) -> Loaded:
-    handed, path = f"handed_{secrets.token_hex(4)}", text(str(apart.spill / "handed.duckdb"))
+def _handed_over(before: LoadedTable, files: Files, apart: LoadedTable) -> LoadedTable:
+    handed, path = f"handed_{secrets.token_hex(4)}", text_literal(str(apart.link.spill / "handed.duckdb"))
     apart.link.rows(f"ATTACH {path} AS {handed}")
     columns = apart.shape.copied(before.shape.schema)
     apart.link.rows(f"CREATE TABLE {handed}.part AS SELECT {columns} FROM {RELATION}")
@@ -164,13 +143,12 @@ def _handed_over(before: Loaded, files: Files, apart: Loaded) -> Loaded:
 # Copies
 
 
-def _copied(before: Loaded, rows: str, files: Files | None) -> Loaded:
+def _copied(before: LoadedTable, rows: str, files: Files | None) -> LoadedTable:
     """Return a table with a copy more, of these rows and of the small copies before them."""
-    parts, link, name = before.parts, before.link, f"part_{secrets.token_hex(4)}"
-    number = link.number(f"SELECT count(*) FROM ({rows})")
-    start = max(parts.first.after, parts.snapshots[-1].end)
-    end = start + number
-    kept = list(parts.copies)
+    link, name = before.link, f"part_{secrets.token_hex(4)}"
+    start = max(before.first.after, before.snapshots[-1].end)
+    end = start + link.number(f"SELECT count(*) FROM ({rows})")
+    kept = list(before.copies)
     sources = [rows]
     while kept and kept[-1].rows <= _SMALLER * (end - start):
         last = kept.pop()
@@ -183,13 +161,57 @@ def _copied(before: Loaded, rows: str, files: Files | None) -> Loaded:
         held, top = link.rows(f"SELECT count(*), max(rowid) FROM {name}")[0]
         _check(held, top, end - start)
     except BaseException:
-        _drop(link, f"TABLE {name}")
+        drop(link, "TABLE", name)
         raise
-    copy = Copy(name, start, held, held)
-    return replace(before, parts=Parts(parts.first, (*parts.snapshots, Snapshot(files, end)), (*kept, copy)))
+    copies = (*kept, Copy(name, start, held, held))
+    return replace(before, snapshots=(*before.snapshots, Snapshot(files, end)), copies=copies)
 
 
 def _check(held: int, top: int | None, expected: int) -> None:
     if held != expected or (held and top != held - 1):
         msg = "rows were not copied one after another: nothing was appended"
         raise EngineError(msg)
+
+
+# Likeness
+
+
+def check_alike(table: Shape, other: Shape, source: object) -> None:
+    """Refuse rows whose shape is not that of a table: a column is missing, too many or of another type, say."""
+    problem = _columns(table, other) or _units(table, other)
+    if problem:
+        raise InvalidParameter("source", source, f"{_LIKE_THE_TABLE}: {problem}")
+
+
+def _columns(table: Shape, other: Shape) -> str:
+    for name, column in table.schema.items():
+        if name in other.other:
+            return f"{name} must be {in_words(column)}, and is {other.other[name]}"
+        if name not in other.schema:
+            return f"it lacks {name}"
+        if other.schema[name] != column:
+            return f"{name} must be {in_words(column)}, and is {in_words(other.schema[name])}"
+    for name in (*other.schema, *other.other):
+        if name not in table.schema and name not in table.other:
+            return f"it has {name}, which that one lacks"
+        if name in other.schema and name in table.other:
+            return f"{name} must be {table.other[name]}, and is {in_words(other.schema[name])}"
+    lacking = [name for name in table.other if name not in other.other]
+    return f"it lacks {lacking[0]}" if lacking else ""
+
+
+def _units(table: Shape, other: Shape) -> str:
+    """Return how units are told apart in another way: one and the same might be taken for two, or two for one."""
+    if table.unit is None or other.unit is None:
+        return ""
+    if (table.unit.kind, table.unit.rule) == (other.unit.kind, other.unit.rule):
+        return ""
+    wanted, given = _told_apart(table.unit), _told_apart(other.unit)
+    return (
+        f"units must be told apart by {wanted}, and are by {given}; a column that is declared with types is read"
+        " in the same way everywhere"
+    )
+
+
+def _told_apart(unit: Unit) -> str:
+    return f"{unit.kind} ({unit.rule or 'equal values'})"

@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from glob import escape
 from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
 
-from targetcharge.engines.duckdb.quoting import identifier, listed, text, unused
-from targetcharge.engines.duckdb.types import declared_as
-from targetcharge.engines.duckdb.units import OwnColumn, read_as, rule_of
+from targetcharge.engines.duckdb.types import declared_as, declared_unit, identifier, listed
 from targetcharge.errors import EngineError, InvalidParameter
 from targetcharge.queries.columns import Kind
+from targetcharge.queries.predicates import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    import duckdb
-
+    from targetcharge.engines.duckdb.connection import Connection
     from targetcharge.engines.duckdb.files import Files
+    from targetcharge.engines.duckdb.table import Options
+    from targetcharge.engines.duckdb.types import Unit
 
 _CHUNK: Final = 1 << 22
 _ENDS: Final = re.compile(rb"\r\n|\r|\n")
@@ -52,26 +52,18 @@ class Header:
 
 
 def copy_csv(
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    snapshots: Sequence[Files],
-    declared: dict[str, str],
-    unit: str | None,
-    folder: Path,
-) -> tuple[list[str], OwnColumn | None, list[int]]:
-    """Make the table.
+    link: Connection, table: str, snapshots: Sequence[Files], options: Options
+) -> tuple[list[str], Unit | None, list[int]]:
+    """Make the table; copies with plain ends of lines are made in the connection's private folder.
 
     Args:
-        connection: to make it in.
+        link: to make it in.
         table: its name; its columns are c0, c1, …
         snapshots: files, all with the same first line.
-        declared: what columns are declared to be; text if they are not.
-        unit: the column that tells units apart.
-        folder: for copies with plain ends of lines; the caller removes it.
+        options: of the table; columns that are not declared are text.
 
     Returns:
-        The names of its columns; the one of our own that tells units apart; and the number of rows up to the end
-        of each snapshot.
+        The names of its columns; what tells units apart; and the number of rows up to the end of each snapshot.
     """
     first, *others = [path for files in snapshots for path in files.paths]
     header = _header(first)
@@ -79,45 +71,42 @@ def copy_csv(
         if _header(path) != header:
             msg = f"{first} and {path} do not have the same columns: one table has one schema"
             raise EngineError(msg)
-    unknown = [name for name in declared if name not in header.names]
+    unknown = [name for name in options.declared if name not in header.names]
     if unknown:
         raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}")
-    parts, own_column = _columns(header, declared, unit)
+    parts, unit = _columns(header, options)
     columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
     ends: list[int] = []
     for files in snapshots:
-        paths = [_tamed(path, header.end, folder / f"{place}.csv") for place, path in enumerate(files.paths)]
+        copies = [link.spill / f"{place}.csv" for place, _ in enumerate(files.paths)]
+        paths = [_tamed(path, header.end, copy) for path, copy in zip(files.paths, copies, strict=True)]
         into = f"INSERT INTO {table}" if ends else f"CREATE TABLE {table} AS"
-        connection.execute(f"{into} SELECT {columns} FROM {_reader(paths, header)}")
-        ends += connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0]
-        for path in paths:
-            if path.parent == folder:
-                path.unlink()
-    return list(parts), own_column, ends
+        link.rows(f"{into} SELECT {columns} FROM {_reader(paths, header)}")
+        ends.append(link.number(f"SELECT count(*) FROM {table}"))
+        for copy in copies:
+            copy.unlink(missing_ok=True)
+    return list(parts), unit, ends
 
 
-def _columns(
-    header: Header, declared: dict[str, str], unit: str | None
-) -> tuple[dict[str, str], OwnColumn | None]:
-    """Return the SQL of each column, and the one of our own that tells units apart."""
+def _columns(header: Header, options: Options) -> tuple[dict[str, str], Unit | None]:
+    """Return the SQL of each column, and what tells units apart: a column of our own."""
     parts: dict[str, str] = {}
-    own_column = None
+    unit = None
     for name in header.names:
         # nullif() keeps the cast out of the reader, which would drop a row for a value that is none of its type.
-        written, kind = f"nullif({identifier(name)}, '')", declared.get(name, "text")
+        written, kind = f"nullif({identifier(name)}, '')", options.declared.get(name, "text")
         parts[name] = declared_as(written, Kind.TEXT, kind)
-        if unit is not None and name.lower() == str(unit).lower():
-            own_column = OwnColumn(unused(header.names), rule_of(kind, Kind.TEXT))
-            parts[own_column.name] = read_as(written, Kind.TEXT, kind)
-    return parts, own_column
+        if options.is_unit(name):
+            unit = declared_unit(written, Kind.TEXT, kind).copied_into(parts, header.names)
+    return parts, unit
 
 
 def _reader(paths: Sequence[Path], header: Header) -> str:
-    columns = "{" + ", ".join(f"{text(name)}: 'VARCHAR'" for name in header.names) + "}"
+    columns = "{" + ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header.names) + "}"
     options = (
-        f"auto_detect = false, header = true, delim = {text(header.separator)}, quote = '\"', escape = '\"',"
-        f" columns = {columns}, ignore_errors = true, null_padding = false, strict_mode = true, parallel = false,"
-        " hive_partitioning = false"
+        f"auto_detect = false, header = true, delim = {text_literal(header.separator)}, quote = '\"',"
+        f" escape = '\"', columns = {columns}, ignore_errors = true, null_padding = false, strict_mode = true,"
+        " parallel = false, hive_partitioning = false"
     )
     return f"read_csv({listed(escape(str(path)) for path in paths)}, {options})"
 
@@ -153,7 +142,7 @@ def _tamed(path: Path, end: bytes, copy: Path) -> Path:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with copy.open("wb") as file:
         for chunk in _chunks(path):
-            ended = _ENDS.sub(lambda found: b"\n" if found[0] in (end, b"\r\n") else b" ", chunk)
+            ended = _ENDS.sub(lambda match: b"\n" if match[0] in (end, b"\r\n") else b" ", chunk)
             file.write(decoder.decode(ended).encode())
         file.write(decoder.decode(b"", final=True).encode())
     return copy

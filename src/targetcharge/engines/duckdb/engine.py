@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
-import duckdb
-
-from targetcharge.engines.duckdb import contributing
-from targetcharge.engines.duckdb.appending import appended, tidy
-from targetcharge.engines.duckdb.batches import Cubes, chunks
-from targetcharge.engines.duckdb.describing import declared_types
-from targetcharge.engines.duckdb.filling import Options
-from targetcharge.engines.duckdb.fingerprinting import fingerprint_of
-from targetcharge.engines.duckdb.loading import Loaded, load
-from targetcharge.engines.duckdb.measuring import by_key, one
-from targetcharge.engines.duckdb.numbering import Numbers, numbers_of
+from targetcharge.engines.duckdb import measuring
+from targetcharge.engines.duckdb.appending import appended
+from targetcharge.engines.duckdb.cubes import chunks
+from targetcharge.engines.duckdb.loading import load
+from targetcharge.engines.duckdb.table import LoadedTable, Options
+from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.engines.engine import Engine
 from targetcharge.engines.sql import condition
-from targetcharge.errors import NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.queries.families import families
 from targetcharge.queries.measures import Count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from targetcharge.engines.contributions import Contributions
+    from targetcharge.engines.engine import Contributions
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure, Total
@@ -63,113 +57,114 @@ def open_duckdb(
         NotAllowed: if a file of a snapshot is gone.
         EngineError: if the source cannot be read.
     """
-    return DuckDBEngine(load(source, Options(unit, table, declared_types(types), memory), snapshots))
+    return DuckDBEngine(load(source, Options(unit, table, _declared(types), memory), snapshots))
+
+
+def _declared(types: object) -> dict[str, str]:
+    """Return what columns are declared to be."""
+    if types is not None and not isinstance(types, Mapping):
+        raise InvalidParameter("types", types, "a dictionary from columns to what they are")
+    declared = dict(types or {})
+    for name, kind in declared.items():
+        if not isinstance(kind, str) or kind not in DECLARED:
+            raise InvalidParameter("types", kind, f"one of {', '.join(DECLARED)}, for column {name!r}")
+    return declared
 
 
 @final
 class DuckDBEngine(Engine):
     """A table in DuckDB."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, table: LoadedTable) -> None:
         """Measure a loaded table."""
-        self._take(loaded)
-
-    def _take(self, loaded: Loaded) -> None:
-        """Be another table from here on: a single assignment, so that nothing is in between."""
-        self._now = _Now(loaded)
-
-    @property
-    def _loaded(self) -> Loaded:
-        return self._now.loaded
-
-    @property
-    def _cubes(self) -> Cubes:
-        return self._now.cubes
+        # To become another table is a single assignment, so that nothing is in between.
+        self._table = table
 
     @property
     def schema(self) -> Schema:
         """Return the columns that may be asked about."""
-        return self._loaded.shape.schema
+        return self._table.shape.schema
 
     @property
     def other_columns(self) -> Mapping[str, str]:
         """Return the columns that may not be asked about, with their types: public."""
-        return self._loaded.shape.other
+        return self._table.shape.other
 
     def measure(self, measures: Sequence[Measure]) -> list[int]:
         """Return each measure: families in a scan each, counts of rows together, the others one by one."""
-        relation = self._now.relation
-        found: dict[int, int] = {}
-        rows = [index for index, each in enumerate(measures) if isinstance(each, Count) and not relation.unit]
-        if rows and (counted := self._cubes.count([measures[each].where for each in rows], relation.by)):
-            found |= zip(rows, counted, strict=True)
-        for family in families({index: each for index, each in enumerate(measures) if index not in found}):
-            numbers = self._by_key(family.measure, family.keys, sifted=True)
-            found |= {index: numbers[key] for index, key in family.members.items()}
-        for some in chunks([index for index in rows if index not in found], _TOGETHER):
-            found |= zip(some, self._count_rows([measures[index].where for index in some]), strict=True)
-        return [found[index] if index in found else self._one(each) for index, each in enumerate(measures)]
+        values: dict[int, int] = {}
+        of_rows = self._table.shape.unit is None
+        rows = [index for index, measure in enumerate(measures) if isinstance(measure, Count) and of_rows]
+        if rows and (counted := self._table.cubes.count([measures[index].where for index in rows])):
+            values |= zip(rows, counted, strict=True)
+        for family in families({index: each for index, each in enumerate(measures) if index not in values}):
+            by_key = self._by_key(family.measure, family.keys, sifted=True)
+            values |= {index: by_key[key] for index, key in family.members.items()}
+        for chunk in chunks([index for index in rows if index not in values], _TOGETHER):
+            values |= zip(chunk, self._count_rows([measures[index].where for index in chunk]), strict=True)
+        return [values[index] if index in values else self._one(each) for index, each in enumerate(measures)]
 
     def _count_rows(self, predicates: Sequence[Predicate | None]) -> list[int]:
         """Return how many rows satisfy each of a few predicates: in one scan."""
-        relation = self._now.relation
         if len(predicates) == 1:
             return [self._one(Count(predicates[0]))]
-        sums = ", ".join(f"sum(CASE WHEN {condition(each, relation.by)} THEN 1 ELSE 0 END)" for each in predicates)
-        return [int(value or 0) for value in self._loaded.link.rows(f"SELECT {sums} FROM {relation.rows}")[0]]
+        rows, by = self._table.all_rows.rows, self._table.all_rows.by
+        sums = ", ".join(f"sum(CASE WHEN {condition(where, by)} THEN 1 ELSE 0 END)" for where in predicates)
+        return [int(value or 0) for value in self._table.link.rows(f"SELECT {sums} FROM {rows}")[0]]
 
     def _one(self, measure: Measure) -> int:
-        return self._loaded.link.number(one(measure, self._now.relation))
+        return self._table.link.number(measuring.query_of(measure, self._table.all_rows))
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
         """Return the measure of each key: one GROUP BY of all rows, joined with the keys."""
         return self._by_key(measure, keys, sifted=False)
 
     def _by_key(self, measure: Count | Total, keys: Keys, *, sifted: bool) -> list[int]:
-        found = [0] * len(keys.values)
-        for index, value in self._loaded.link.rows(*by_key(measure, keys, self._now.relation, sifted=sifted)):
-            found[index] = int(value)
-        return found
+        values = [0] * len(keys.values)
+        query, parameters = measuring.query_by_key(measure, keys, self._table.all_rows, sifted=sifted)
+        for index, value in self._table.link.rows(query, parameters):
+            values[index] = int(value)
+        return values
 
     def units(self) -> int:
         """Return how many units there are; the first time they are numbered, in one scan."""
-        return self._now.numbers.count(self.snapshot)
+        return self._table.unit_ids.count(self.snapshot)
 
     def digest_of_units(self, key: bytes, snapshot: int | None = None) -> str:
         """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
-        return self._now.numbers.digest(key, self._loaded.number(snapshot))
+        return self._table.unit_ids.digest(key, self._table.number(snapshot))
 
     def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
         """Return who contributes to each measure and how much, on the first snapshots: up to 62 in one scan."""
-        return contributing.contributions(self._loaded.link, self._now.numbers, measures, snapshot)
+        return measuring.contributions(self._table.unit_ids, measures, snapshot)
 
     def contributions_by(self, measure: Count | Total, keys: Keys, snapshot: int | None = None) -> Contributions:
         """Return who contributes to a measure on the rows of each key, on the first snapshots; in one scan."""
-        return contributing.contributions_by(self._loaded.link, self._now.numbers, measure, keys, snapshot)
+        return measuring.contributions_by(self._table.unit_ids, measure, keys, snapshot)
 
     @property
     def identity(self) -> str:
         """Return how units are told apart, in words; empty if equal values are one unit."""
-        unit = self._loaded.shape.unit
+        unit = self._table.shape.unit
         return "" if unit is None else unit.rule
 
     @property
     def snapshot(self) -> int:
         """Return how many snapshots there are."""
-        return len(self._loaded.parts.snapshots)
+        return len(self._table.snapshots)
 
     @property
     def files(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of each snapshot's files in the folder that was opened; none if it was no folder."""
-        root = self._loaded.root
+        root = self._table.root
         if root is None or not root.is_dir():
             return ((),) * self.snapshot
-        kept = [snapshot.files for snapshot in self._loaded.parts.snapshots]
+        kept = [snapshot.files for snapshot in self._table.snapshots]
         return tuple(() if files is None else files.names_from(root) for files in kept)
 
     def in_files(self, snapshot: int) -> bool:
         """Return whether the rows of a snapshot are those of files."""
-        return self._loaded.parts.snapshots[snapshot - 1].files is not None
+        return self._table.snapshots[snapshot - 1].files is not None
 
     def append(self, source: object) -> None:
         """Add the rows of another source, of any form that can be opened, as the next snapshot.
@@ -182,10 +177,10 @@ class DuckDBEngine(Engine):
             EngineError: if it cannot be read.
             NotAllowed: if a file of the table was changed.
         """
-        before = self._now
-        before.loaded.check_unchanged()
-        self._take(appended(before.loaded, source))
-        before.leave(self._loaded)
+        before = self._table
+        before.check_unchanged()
+        self._table = appended(before, source)
+        before.leave(self._table)
 
     def retract(self) -> None:
         """Take back the last append.
@@ -193,52 +188,25 @@ class DuckDBEngine(Engine):
         Raises:
             NotAllowed: if there is none.
         """
-        before = self._now
-        if self.snapshot == before.loaded.opened:
+        before = self._table
+        if self.snapshot == before.opened:
             msg = "nothing was appended since the table was opened"
             raise NotAllowed(msg)
-        self._take(replace(before.loaded, parts=before.loaded.parts.until(self.snapshot - 1)))
-        before.leave(self._loaded)
+        self._table = before.until(self.snapshot - 1)
+        before.leave(self._table)
 
     def check_unchanged(self) -> None:
         """Refuse if a file of any snapshot was changed. A frame was copied, and cannot."""
-        self._loaded.check_unchanged()
+        self._table.check_unchanged()
 
-    def fingerprint(self, key: bytes, snapshot: int | None = None) -> str:
-        """Return a keyed hash of one snapshot's files, or of its rows in any order; None for all snapshots."""
-        return fingerprint_of(self._loaded, key, None if snapshot is None else self._loaded.number(snapshot))
+    def fingerprint(self, key: bytes, snapshot: int) -> str:
+        """Return a keyed hash of one snapshot's files, or of its rows in any order."""
+        return self._table.fingerprint(key, self._table.number(snapshot))
 
     def close(self) -> None:
         """Close the table; files that were spilled are removed."""
-        self._loaded.link.close()
+        self._table.link.close()
 
     def __repr__(self) -> str:
         """Return public facts only."""
         return f"<DuckDB table, {len(self.schema)} columns>"
-
-
-@final
-class _Now:
-    """A table as it is, with what was made to ask it: nothing of that outlives an append."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self.loaded = loaded
-        self.relation = loaded.relation()
-        self.cubes = Cubes(loaded.link.rows, self.relation.rows, f"cube_{len(loaded.parts.snapshots)}")
-        self._numbers: Numbers | None = None
-
-    @property
-    def numbers(self) -> Numbers:
-        """Return the ids of units, given when they are first needed."""
-        if self._numbers is None:
-            self._numbers = numbers_of(self.loaded)
-        return self._numbers
-
-    def leave(self, after: Loaded) -> None:
-        """Let go of all that is not used any more."""
-        if self.loaded.link is after.link:
-            with suppress(duckdb.Error):  # it is done by now: what is left over is read by nobody
-                self.cubes.forget()
-                if self._numbers is not None:
-                    self._numbers.forget()
-        tidy(self.loaded, after)

@@ -1,45 +1,39 @@
-"""Frames: pandas, polars and Arrow tables on their way into DuckDB. Types come from the schema, never from values.
-
-A pandas column of whole numbers turns into floating point as soon as one value is missing. So both are the same
-kind here, `number`, compared in double precision. Columns of objects are text, and whatever is not text in them is
-missing, unless their type is declared: so a column of booleans that turned into objects, as they do when one is
-missing, is still one. Times are handed over as integers: DuckDB refuses a whole table for one that it cannot hold.
-"""
+"""Frames: pandas, polars and Arrow tables, copied into DuckDB. Types come from the schema, never from values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
 
+import duckdb
 import numpy as np
 
-from targetcharge.engines.duckdb.pandas_columns import (
-    NUMBERS,
-    Units,
-    doubles_of,
-    kind_of,
-    number_written,
-    since_1970,
-    texts_of,
-    units_of,
-    written,
+from targetcharge.engines.duckdb.pandas_frames import columns_of, units_of
+from targetcharge.engines.duckdb.table import bytes_as_text, without_values
+from targetcharge.engines.duckdb.types import (
+    BY_VALUE,
+    Unit,
+    date_from,
+    declared_as,
+    declared_unit,
+    identifier,
+    is_spanned,
+    time_from,
+    typed,
+    within,
 )
-from targetcharge.engines.duckdb.quoting import identifier
-from targetcharge.engines.duckdb.types import date_from, time_from
 from targetcharge.errors import EngineError, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-_OTHER: Final = (
-    *("complex", "interval", "period", "timedelta", "duration", "time32", "time64"),
-    *("list", "large_list", "fixed_size", "struct", "map", "binary", "large_binary"),
-)
-"""Types of pandas columns that cannot be asked about; whatever else is not a number or a time is text."""
-_TRUTH: Final = "CASE {} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
+    from targetcharge.engines.duckdb.connection import Connection
+    from targetcharge.engines.duckdb.table import Options
+
+_HARMLESS = ("BLOB", '"NULL"')
+"""Types that cannot be asked about, and of which every value can be copied."""
 
 
 @final
@@ -51,29 +45,20 @@ class Frame:
         kind: "pandas", "polars" or "arrow".
         readable: what DuckDB registers: an Arrow table, or arrays by column name.
         values: the SQL of a column's value, where it is not the column itself.
-        units: what tells units apart, where that is not the column they were named by.
         other: columns that cannot be asked about and are not loaded, with their types.
+        unit: the SQL of the canonical text that tells units apart, where the named column itself does not.
+        hidden: columns that are read for it, and are none of the table's.
     """
 
     kind: str
     readable: object = field(repr=False)
-    values: dict[str, str] = field(default_factory=dict)
-    units: Units | None = None
+    values: dict[str, str]
     other: dict[str, str] = field(default_factory=dict)
-
-    def columns(self) -> Iterator[tuple[str, object]]:
-        """Yield each column of an Arrow table as a table of its own."""
-        table: Any = self.readable
-        for name in table.schema.names:
-            yield name, self.only([name])
-
-    def only(self, names: list[str]) -> object:
-        """Return an Arrow table with some of its columns."""
-        table: Any = self.readable
-        return table.select(names)
+    unit: str | None = None
+    hidden: frozenset[str] = frozenset()
 
 
-def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> Frame:
+def frame_of(source: object, options: Options) -> Frame:
     """Return the frame that a caller gave, with its unit column, if that is what units are.
 
     Raises:
@@ -81,7 +66,7 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
     """
     module, name = type(source).__module__.partition(".")[0], type(source).__name__
     readers: dict[tuple[str, str], Callable[[Any], Frame]] = {
-        ("pandas", "DataFrame"): lambda frame: _pandas(frame, unit, declared),
+        ("pandas", "DataFrame"): lambda frame: _pandas(frame, options),
         ("polars", "DataFrame"): _polars,
         ("pyarrow", "Table"): lambda frame: _arrow("arrow", frame),
         ("pyarrow", "RecordBatch"): lambda frame: _arrow("arrow", _as_table(frame)),
@@ -110,14 +95,20 @@ def frame_of(source: object, unit: str | None, declared: Mapping[str, str]) -> F
 
 def _check_names(source: Any, module: str) -> None:  # noqa: ANN401 - a frame of any library
     names = list(source.schema.names if module == "pyarrow" else source.columns)
-    if any(not isinstance(each, str) or not each or "\0" in each for each in names):
+    if any(not isinstance(name, str) or not name or "\0" in name for name in names):
         raise InvalidParameter("source", type(source), "a table whose columns all have a text as their name")
-    if len({each.lower() for each in names}) < len(names):
+    if len({name.lower() for name in names}) < len(names):
         expected = "a table whose columns have different names, in any capitals"
         raise InvalidParameter("source", type(source), expected)
 
 
-# Arrow and polars
+def _pandas(frame: pd.DataFrame, options: Options) -> Frame:
+    arrays, values, other = columns_of(frame, options)
+    units = [name for name in arrays if options.is_unit(name) and name not in options.declared]
+    hidden, unit = units_of(frame[units[0]], frame.columns) if units else ({}, None)
+    # Those of a frame that was reversed are not contiguous.
+    straight = {name: np.ascontiguousarray(array) for name, array in (arrays | hidden).items()}
+    return Frame("pandas", straight, values, other, unit, frozenset(hidden))
 
 
 def _as_table(batch: object) -> object:
@@ -128,92 +119,96 @@ def _as_table(batch: object) -> object:
 
 def _polars(frame: Any) -> Frame:  # noqa: ANN401 - a polars frame
     objects = [name for name, kind in frame.schema.items() if str(kind) == "Object"]  # Arrow has only their places
-    return replace(_arrow("polars", frame.drop(objects).to_arrow()), other=dict.fromkeys(objects, "Object"))
+    return _arrow("polars", frame.drop(objects).to_arrow(), dict.fromkeys(objects, "Object"))
 
 
-def _arrow(kind: str, table: Any) -> Frame:  # noqa: ANN401 - an Arrow table
+def _arrow(kind: str, table: Any, other: dict[str, str] | None = None) -> Frame:  # noqa: ANN401 - an Arrow table
     import pyarrow as pa  # noqa: PLC0415 - optional, and here for sure: the table is one of its own
     import pyarrow.compute  # noqa: PLC0415 - of the same
 
     values: dict[str, str] = {}
-    for place, (name, array) in enumerate(zip(table.schema.names, table.columns, strict=True)):
-        array = _plain(pa, array)  # noqa: PLW2901 - the same values
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    for place, (name, encoded) in enumerate(zip(table.schema.names, table.columns, strict=True)):
+        array, raw = _decoded(pa, encoded), identifier(name)
         if pa.types.is_timestamp(array.type) and array.type.unit != "ns":  # of those DuckDB holds all
-            values[name], plain = time_from(identifier(name), array.type.unit), array.cast(pa.int64())
-        elif pa.types.is_date(array.type):
-            values[name], plain = _arrow_date(pa, name, array)
-        else:
-            plain = array
-            if _is_text(pa, array.type):  # bytes that are no text are missing
-                values[name] = f"TRY(decode(encode({identifier(name)})))"
-        table = table.set_column(place, name, plain)
-    return Frame(kind, table, values)
+            values[name], array = time_from(raw, array.type.unit), array.cast(pa.int64())
+        elif pa.types.is_date32(array.type):
+            values[name], array = date_from(raw), array.cast(pa.int32())
+        elif pa.types.is_date64(array.type):
+            values[name], array = f"CAST({time_from(raw, 'ms')} AS DATE)", array.cast(pa.int64())
+        elif any(is_text(array.type) for is_text in texts):  # bytes that are no text are missing
+            values[name] = f"TRY(decode(encode({raw})))"
+        table = table.set_column(place, name, array)
+    return Frame(kind, table, values, other or {})
 
 
-def _plain(pa: Any, array: Any) -> Any:  # noqa: ANN401 - Arrow, and a column of it
+def _decoded(pa: Any, array: Any) -> Any:  # noqa: ANN401 - Arrow, and a column of it
     """Return a column's values themselves, if it has them in a dictionary, in runs, or says that they are JSON."""
     if pa.types.is_run_end_encoded(array.type):
-        return pa.chunked_array(
-            [pa.compute.run_end_decode(chunk) for chunk in array.chunks], array.type.value_type
-        )
+        chunks = [pa.compute.run_end_decode(chunk) for chunk in array.chunks]
+        return pa.chunked_array(chunks, array.type.value_type)
     if pa.types.is_dictionary(array.type):
         return array.cast(array.type.value_type)
     is_json = getattr(array.type, "extension_name", "") == "arrow.json"
     return array.cast(array.type.storage_type) if is_json else array
 
 
-def _is_text(pa: Any, kind: Any) -> bool:  # noqa: ANN401 - Arrow, and one of its types
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(is_kind(kind) for is_kind in kinds)
+# Into DuckDB
 
 
-def _arrow_date(pa: Any, name: str, array: Any) -> tuple[str, Any]:  # noqa: ANN401 - Arrow, and a column of it
-    raw = identifier(name)
-    if pa.types.is_date32(array.type):
-        return date_from(raw), array.cast(pa.int32())
-    return f"CAST({time_from(raw, 'ms')} AS DATE)", array.cast(pa.int64())
+def copy_frame(link: Connection, table: str, frame: Frame, options: Options) -> tuple[list[str], Unit | None]:
+    """Copy a frame into a table of columns c0, c1, …; return their names, and what of ours tells units apart."""
+    try:
+        _register(link, frame)
+        names = [name for name, *_ in link.rows("DESCRIBE frame")]
+        values = ", ".join(f"{frame.values.get(name, identifier(name))} AS {identifier(name)}" for name in names)
+        rows = f"(SELECT {values} FROM frame)"
+        parts: dict[str, str] = {}
+        unit = None
+        for name, kind, *_ in link.rows(f"DESCRIBE SELECT * FROM {rows}"):
+            declared, known, raw = options.declared.get(name), typed(name, str(kind)), identifier(name)
+            if name in frame.hidden:
+                continue
+            if declared is not None:
+                column, value = known or bytes_as_text(name, str(kind))
+                parts[name] = declared_as(value, column.kind, declared)
+                if options.is_unit(name):
+                    unit = declared_unit(value, column.kind, declared).copied_into(parts, names)
+            elif known is not None or kind in _HARMLESS:
+                parts[name] = within(raw, str(kind)) if is_spanned(str(kind)) else raw
+            else:  # not copied: a value could make that fail
+                frame.other[name] = without_values(str(kind))
+        if frame.unit is not None:
+            unit = Unit(frame.unit, "VARCHAR", BY_VALUE).copied_into(parts, names)
+        if not parts:
+            raise _unreadable(frame)
+        columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
+        link.rows(f"CREATE TABLE {table} AS SELECT {columns} FROM {rows}")
+    finally:
+        link.raw.unregister("frame")
+    return list(parts), unit
 
 
-# pandas
+def _register(link: Connection, frame: Frame) -> None:
+    """Let DuckDB see a frame, without the columns whose types it cannot read: only Arrow has such."""
+    if _registers(link, frame.readable):
+        return
+    table: Any = frame.readable
+    names = list(table.schema.names)
+    kept = [name for name in names if _registers(link, table.select([name]))]
+    frame.other.update({name: "a type that cannot be read" for name in names if name not in kept})
+    if not kept or not _registers(link, table.select(kept)):
+        raise _unreadable(frame)
 
 
-def _pandas(frame: pd.DataFrame, unit: str | None, declared: Mapping[str, str]) -> Frame:
-    arrays: dict[str, NDArray[Any]] = {}
-    values: dict[str, str] = {}
-    other: dict[str, str] = {}
-    for name in frame.columns:
-        series, raw, kind = frame[name], identifier(name), kind_of(frame[name])
-        if kind in NUMBERS and (kind != "b" or name not in declared):
-            arrays[name] = doubles_of(series)
-            values[name] = number_written(raw) if name in declared else _number(raw, kind)
-        elif kind == "M":
-            arrays[name], values[name] = _times(series, raw)
-        elif str(series.dtype).startswith(_OTHER):
-            other[name] = str(series.dtype)
-        elif str(series.dtype).startswith("decimal") and name not in declared:
-            arrays[name], values[name] = doubles_of(series), _number(raw, "f")
-        else:
-            arrays[name] = written(series) if name in declared else texts_of(series)
-            values[name] = f"CAST({raw} AS VARCHAR)"  # without values DuckDB takes it for numbers
-    if not arrays:
-        raise InvalidParameter("source", type(frame), "a table with at least one column that can be asked about")
-    named = [name for name in arrays if name.lower() == str(unit).lower()]
-    units = None if not named or named[0] in declared else units_of(frame[named[0]], frame.columns)
-    if units is not None:
-        arrays |= units.arrays
-    straight = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # a reversed frame is not
-    return Frame("pandas", straight, values, units, other)
+def _unreadable(frame: Frame) -> EngineError:
+    return EngineError(f"this {frame.kind} table has no column of a type that can be read")
 
 
-def _number(raw: str, kind: str) -> str:
-    """Return the SQL of a number, or of a boolean, that is not declared."""
-    return _TRUTH.format(raw) if kind == "b" else f"nullif({raw}, CAST('nan' AS DOUBLE))"
-
-
-def _times(series: pd.Series, raw: str) -> tuple[NDArray[np.int64], str]:
-    """Return times or dates as integers, and the SQL that makes times or dates of them again."""
-    integers, unit = since_1970(series)
-    if unit == "D":
-        return integers, date_from(raw)
-    time = time_from(raw, unit)
-    return integers, f"CAST({time} AS DATE)" if str(series.dtype).startswith("date64") else time
+def _registers(link: Connection, readable: object) -> bool:
+    try:
+        link.raw.register("frame", readable)
+        link.raw.execute("DESCRIBE frame").fetchall()
+    except (duckdb.Error, TypeError, ValueError, NotImplementedError):
+        return False
+    return True

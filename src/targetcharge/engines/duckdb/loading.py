@@ -1,156 +1,170 @@
 """Loading: from a source to a table on a connection that can reach nothing else.
 
-The order of steps matters: first what needs the file system, then the lock.
+The order of steps matters: first what needs the file system, then the lock. Parquet and DuckDB files stay where
+they are. CSV files and frames are copied, typed, into a table whose columns are named by numbers, so that no name
+of theirs hides the number of a row.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, final
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from targetcharge.engines.duckdb.connecting import Connection, told
-from targetcharge.engines.duckdb.describing import describe
-from targetcharge.engines.duckdb.files import Files, split
-from targetcharge.engines.duckdb.filling import fill_from_files, fill_from_frame, sought
-from targetcharge.engines.duckdb.parquet_files import patterns
-from targetcharge.engines.duckdb.parts import Parts, Snapshot
-from targetcharge.engines.duckdb.quoting import RELATION
-from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.engines.duckdb.connection import Connection, read_as_table
+from targetcharge.engines.duckdb.csv_files import copy_csv
+from targetcharge.engines.duckdb.files import Files, find, split
+from targetcharge.engines.duckdb.frames import copy_frame, frame_of
+from targetcharge.engines.duckdb.parquet_files import ROW_BITS, patterns, view_parquet
+from targetcharge.engines.duckdb.table import SPAN, First, LoadedTable, Snapshot, describe
+from targetcharge.engines.duckdb.types import NUMBERED, RELATION, identifier, unused
+from targetcharge.errors import InvalidParameter
+from targetcharge.queries.predicates import text_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    import duckdb
-
-    from targetcharge.engines.duckdb.describing import Shape
-    from targetcharge.engines.duckdb.filling import Options
     from targetcharge.engines.duckdb.frames import Frame
-    from targetcharge.engines.duckdb.parts import First, Relation
+    from targetcharge.engines.duckdb.table import Options
+
+_KEPT: Final = "kept"
+_ROW: Final = "rowid"
+
+Result = TypeVar("Result")
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """An open table. It never changes: with what is appended it is another one.
-
-    Attributes:
-        link: its connection, locked down.
-        shape: of the rows that it was opened with.
-        parts: where all its rows are.
-        options: that it was opened with.
-        root: what its files were found in; None for a frame.
-        opened: how many snapshots it was opened with.
-    """
-
-    link: Connection
-    shape: Shape
-    parts: Parts
-    options: Options
-    root: Path | None
-    opened: int
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """Return DuckDB's own connection."""
-        return self.link.raw
-
-    @property
-    def spill(self) -> Path:
-        """Return the folder that DuckDB may write to when memory is short."""
-        return self.link.spill
-
-    def relation(self, snapshot: int | None = None, *, placed: bool = False) -> Relation:
-        """Return the rows of the first snapshots, or of all, with the place of every row if that is needed.
-
-        Raises:
-            InvalidParameter: if there are not so many snapshots.
-            EngineError: if places are needed and cannot be told.
-        """
-        parts = self.parts if snapshot is None else self.parts.until(self.number(snapshot))
-        return parts.relation(self.shape, placed=placed)
-
-    def number(self, snapshot: int | None) -> int:
-        """Return the number of a snapshot that there is; of the last, if none is given."""
-        last = len(self.parts.snapshots)
-        if snapshot is not None and not 1 <= snapshot <= last:
-            raise InvalidParameter("snapshot", snapshot, f"from 1 to {last}, the last")
-        return last if snapshot is None else snapshot
-
-    def check_unchanged(self) -> None:
-        """Refuse if DuckDB has failed for good, or a file was changed. A frame was copied, and cannot."""
-        if self.link.failed:
-            msg = "the engine has failed: nothing was asked or charged. Close the table and open it again"
-            raise EngineError(msg)
-        for snapshot in self.parts.snapshots:
-            if snapshot.files is not None:
-                snapshot.files.check_unchanged()
-
-
-def load(
-    source: object, options: Options, snapshots: Sequence[Sequence[str]] | None = None, within: Path | None = None
-) -> Loaded:
+def load(source: object, options: Options, snapshots: Sequence[Sequence[str]] | None = None) -> LoadedTable:
     """Return a table, locked in.
 
     Args:
         source: files or a frame.
         options: of the table.
         snapshots: which files belong to which snapshot, by their names.
-        within: the folder to make the private one in.
 
     Raises:
         InvalidParameter: if the source is none, or the declared types do not fit it.
         NotAllowed: if a file of a snapshot is gone.
         EngineError: if it cannot be read.
     """
-    found = sought(source, options)
-    if options.table is not None and not (isinstance(found, Files) and found.kind == "duckdb"):
+    data = files_or_frame(source, options)
+    if options.table is not None and not (isinstance(data, Files) and data.kind == "duckdb"):
         raise InvalidParameter("table", options.table, "left out: only a DuckDB file has tables with names")
-    if isinstance(found, Files):
-        return load_files(split(found, snapshots), options, within)
+    if isinstance(data, Files):
+        return load_files(split(data, snapshots), options)
     if snapshots is not None:
         raise InvalidParameter("snapshots", snapshots, "left out: they are of files")
-    return _load_frame(found, options)
+    return connected(f"{data.kind} table", options, partial(_frame_on, data, options))
 
 
-def load_files(snapshots: Sequence[Files], options: Options, within: Path | None = None) -> Loaded:
-    """Return a table of files."""
+def files_or_frame(source: object, options: Options) -> Files | Frame:
+    """Return the files or the frame that a caller gave.
+
+    Raises:
+        InvalidParameter: if it is neither.
+        EngineError: if they cannot be read.
+    """
+    if isinstance(source, str | Path) or hasattr(source, "__fspath__"):
+        return find(source)
+    return frame_of(source, options)
+
+
+def connected(
+    what: str, options: Options, loaded: Callable[[Connection], Result], within: Path | None = None
+) -> Result:
+    """Return what is loaded on a new connection, which is closed if that fails.
+
+    Args:
+        what: the source, as an error calls it.
+        options: of the table.
+        loaded: loads it.
+        within: the folder to make the connection's private one in.
+    """
     link = Connection(options.memory, within)
     try:
-        return told(str(snapshots[0].root), partial(_of_files, link, snapshots, options))
+        return read_as_table(what, partial(loaded, link))
     except BaseException:
         link.close()
         raise
 
 
-def _of_files(link: Connection, snapshots: Sequence[Files], options: Options) -> Loaded:
-    first, own_column = fill_from_files(link.raw, snapshots, options, link.spill)
-    link.lock(reached(first))
-    copied = snapshots[0].kind == "csv"
-    shape = describe(link.raw, RELATION, options.declared, options.unit, own_column, copied=copied)
-    ended = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
-    return Loaded(link, shape, Parts(first, ended), options, snapshots[0].root, len(ended))
+def load_files(snapshots: Sequence[Files], options: Options, within: Path | None = None) -> LoadedTable:
+    """Return a table of files, all of one kind."""
+    return connected(str(snapshots[0].root), options, partial(files_on, snapshots, options), within)
 
 
-def _load_frame(frame: Frame, options: Options) -> Loaded:
-    link = Connection(options.memory)
-    try:
-        return told(f"{frame.kind} table", partial(_of_frame, link, frame, options))
-    except BaseException:
-        link.close()
-        raise
+def files_on(snapshots: Sequence[Files], options: Options, link: Connection) -> LoadedTable:
+    """Return a table of files on a connection, which is locked."""
+    kind = snapshots[0].kind
+    reached: list[str] = []
+    unit = None
+    if kind == "parquet":
+        rows = view_parquet(link, snapshots)
+        ends = [count << ROW_BITS for count in accumulate(len(files.paths) for files in snapshots)]
+        first = First(tuple(ends), SPAN, rows.place, parquet=rows)
+        reached = [*map(str, rows.paths), *patterns(rows.paths)]
+    elif kind == "duckdb":
+        first = _attach(link, snapshots[0], options.table)
+    else:
+        names, unit, ends = copy_csv(link, _KEPT, snapshots, options)
+        first = _view(link, names, ends)
+    link.lock(reached)
+    shape = describe(link, RELATION, options, unit, copied=kind == "csv")
+    parts = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
+    return LoadedTable(link, shape, first, parts, options, snapshots[0].root, len(parts))
 
 
-def _of_frame(link: Connection, frame: Frame, options: Options) -> Loaded:
-    first, own_column = fill_from_frame(link.raw, frame, options)
+def _frame_on(frame: Frame, options: Options, link: Connection) -> LoadedTable:
+    names, unit = copy_frame(link, _KEPT, frame, options)
+    first = _view(link, names, [link.number(f"SELECT count(*) FROM {_KEPT}")])
     link.lock(())
-    shape = describe(link.raw, RELATION, options.declared, options.unit, own_column, copied=True)
+    shape = describe(link, RELATION, options, unit, copied=True)
     shape.other.update(frame.other)
-    return Loaded(link, shape, Parts(first, (Snapshot(None, first.ends[-1]),)), options, None, 1)
+    return LoadedTable(link, shape, first, (Snapshot(None, first.ends[-1]),), options, None, 1)
 
 
-def reached(first: First) -> list[str]:
-    """Return the paths that a connection to these rows must reach, and patterns that match nothing else."""
-    paths = () if first.parquet is None else first.parquet.paths
-    return [*map(str, paths), *patterns(paths)]
+def _view(link: Connection, names: Sequence[str], ends: Sequence[int]) -> First:
+    """Make the views of rows that were copied."""
+    place = unused(names, "place")
+    view_of(link, RELATION, _KEPT, names)
+    view_of(link, NUMBERED, _KEPT, names, place)
+    return First(tuple(ends), ends[-1], place)
+
+
+def view_of(link: Connection, view: str, table: str, names: Sequence[str], place: str | None = None) -> None:
+    """Make a view of a table whose columns are named by numbers: with their names, and the place of every row."""
+    columns = [f"c{number} AS {identifier(name)}" for number, name in enumerate(names)]
+    columns += [] if place is None else [f"{_ROW} AS {identifier(place)}"]
+    link.rows(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {table}")
+
+
+def _attach(link: Connection, files: Files, table: str | None) -> First:
+    link.rows(f"ATTACH {text_literal(str(files.paths[0]))} AS source (READ_ONLY)")
+    rows = link.rows(
+        "SELECT schema_name, table_name, contains(upper(sql), 'GENERATED ALWAYS') FROM duckdb_tables()"
+        " WHERE database_name = 'source' ORDER BY ALL"
+    )
+    names = {f"{schema}.{name}" if schema != "main" else name: (schema, name, made) for schema, name, made in rows}
+    if table is None and len(names) == 1:
+        table = next(iter(names))
+    if table not in names:
+        expected = f"one of the tables of {files.paths[0]}: {', '.join(names) or 'it has none'}"
+        raise InvalidParameter("table", table, expected)
+    schema, name, made = names[table]
+    full = f"source.{identifier(schema)}.{identifier(name)}"
+    types = {column: kind for column, kind, *_ in link.rows(f"DESCRIBE {full}")}
+    replaced: dict[str, str] = {}
+    for column, kind in types.items():
+        raw = identifier(column)
+        # A collation would make = and GROUP BY disagree on what is the same text, and so on what is the same unit.
+        value = f"{raw} COLLATE C" if kind == "VARCHAR" else raw
+        value = f"TRY({value})" if made else value  # a column that is computed when it is read may fail for a row
+        replaced |= {raw: value} if value != raw else {}
+    listing = ", ".join(f"{value} AS {raw}" for raw, value in replaced.items())
+    plain = f"* REPLACE ({listing})" if listing else "*"
+    link.rows(f"CREATE VIEW {RELATION} AS SELECT {plain} FROM {full}")
+    if any(column.lower() == _ROW for column in types):
+        return First((SPAN,), SPAN, None, gaps=True)
+    place = unused(types, "place")
+    link.rows(f"CREATE VIEW {NUMBERED} AS SELECT {plain}, {_ROW} AS {identifier(place)} FROM {full}")
+    return First((SPAN,), SPAN, place, gaps=True)

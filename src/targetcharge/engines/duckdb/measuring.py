@@ -1,147 +1,106 @@
-"""Measuring: the SQL of measures, on some rows."""
+"""Measuring: the queries of measures in DuckDB, and who makes up a measure, and how much of it.
+
+All of it in as few scans as can be. As secret as the data.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from targetcharge.engines import sql
 from targetcharge.engines.duckdb.types import stored
-from targetcharge.engines.sql import clamped, condition, hashed, steps
+from targetcharge.engines.engine import Contributions
+from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import decimal_text
+from targetcharge.queries.predicates import decimal_text, text_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from targetcharge.engines.duckdb.parts import Relation
+    from numpy.typing import NDArray
+
+    from targetcharge.engines.duckdb.unit_ids import UnitIds
+    from targetcharge.engines.sql import Relation
     from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
 
+    Integers = NDArray[np.int64]
+    Part = tuple[Integers, Integers | None]
+    """Units, and what each of them contributes; None where each contributes 1."""
+
+_HALF: Final = 2**63
 _WIDE: Final = 2**64
+_HASHED_DIGITS: Final = 15
+"""Hexadecimal digits of a hash that are used: 60 bits, which every engine has as an integer."""
+_MOST_COUNTS: Final = 62
+"""Counts of one scan: each takes a bit of an integer."""
+_MOST_TOTALS: Final = 16
+"""Totals of one scan: each takes an integer of every unit."""
+_ID_BITS: Final = 43
+"""Bits of an id, beside a key's index in one integer: there are at most a million keys."""
 
 
-def one(measure: Measure, relation: Relation) -> str:
+def query_of(measure: Measure, relation: Relation) -> str:
     """Return the query of one measure."""
-    where, rows = condition(measure.where, relation.by), relation.rows
     match measure:
-        case Count() if relation.unit is None:
-            return f"SELECT count(*) FROM {rows} WHERE {where}"
         case Count():
-            return f"SELECT count(DISTINCT {relation.unit}) FROM {rows} WHERE {where}"
+            return sql.count(measure, relation)
         case Total():
-            inside = added_up(measure, relation, (), None)
-            return f"SELECT coalesce(sum(contribution), 0) FROM ({inside})"
+            return sql.total(measure, relation)
         case Sketch():
-            return _sketch(measure, relation, where)
+            return sql.sketch(measure, relation, _hashed(measure))
 
 
-def added_up(
-    total: Total, relation: Relation, groups: Sequence[str], unit: str | None, among: str = "TRUE"
-) -> str:
-    """Return the query of what each unit contributes to a total, in each group.
-
-    Args:
-        total: the total.
-        relation: the rows.
-        groups: the SQL of what tells groups apart; they are named k1, k2, …
-        unit: what tells units apart, to be given beside what each contributes as u; None if it is not to be.
-        among: the SQL of which groups are wanted.
-    """
-    names, given = named(groups), [] if unit is None else ["u"]
-    row = [*(f"{group} AS {name}" for group, name in zip(groups, names, strict=True))]
-    row += [f"{steps(total, relation.by)} AS step"]
-    where = f"{condition(total.where, relation.by)} AND {among}"
-    if relation.unit is None:
-        row += [] if unit is None else [f"{unit} AS u"]
-        rows = f"SELECT {joined(*row)} FROM {relation.rows} WHERE {where}"
-        contribution = joined(*names, *given, f"{clamped('step', total)} AS contribution")
-        return f"SELECT {contribution} FROM ({rows}) WHERE step IS NOT NULL"
-    rows = f"SELECT {joined(*row)}, {relation.unit} AS u FROM {relation.rows} WHERE {where}"
-    contribution = joined(*names, *given, f"{clamped('sum(step)', total)} AS contribution")
-    known = "step IS NOT NULL AND u IS NOT NULL"
-    return f"SELECT {contribution} FROM ({rows}) WHERE {known} GROUP BY {joined(*names, 'u')}"
+def _hashed(sketch: Sketch) -> str:
+    """Return the number that a value v is hashed to. No value is written as text but a decimal's digits."""
+    exact = sketch.column.exact
+    match sketch.column.kind:
+        case Kind.TEXT:
+            data = "encode(v)"
+        case Kind.TIME:
+            data = _bytes("epoch_us(v)")
+        case Kind.DATE:
+            data = _bytes("(v - DATE '1970-01-01')")
+        case Kind.BOOLEAN:
+            data = _bytes("CAST(v AS BIGINT)")
+        case Kind.NUMBER if exact is None:
+            data = _bytes("(CAST(v AS DOUBLE) + CAST('0.0' AS DOUBLE))")  # -0.0 is 0.0
+        case Kind.NUMBER if exact.scale:  # of the widest type, or 0.5 would be '.5' in a column of DECIMAL(2,2)
+            data = f"encode(CAST(CAST(v AS DECIMAL(38,{exact.scale})) AS VARCHAR))"
+        case Kind.NUMBER if exact.low >= -_HALF and exact.high < _HALF:
+            data = _bytes("CAST(v AS BIGINT)")
+        case Kind.NUMBER:
+            unsigned = exact.low == 0 and exact.high > _HALF**2
+            data = _bytes(f"CAST(v AS {'UHUGEINT' if unsigned else 'HUGEINT'})")
+    digest = f"md5(encode({text_literal(sketch.key)}) || {data})"
+    return f"CAST(concat('0x', substr({digest}, 1, {_HASHED_DIGITS})) AS BIGINT)"
 
 
-def _sketch(sketch: Sketch, relation: Relation, where: str) -> str:
-    value, unit = relation.by[sketch.column.name], relation.unit
-    number = hashed(sketch, {sketch.column.name: "v"})
-    known = f"{where} AND {value} IS NOT NULL"
-    if unit is None:
-        values = f"SELECT DISTINCT {value} AS v FROM {relation.rows} WHERE {known}"
-        return f"SELECT count(DISTINCT {number} % {sketch.buckets}) FROM ({values})"
-    # Made distinct before they are hashed: there are fewer of them, and numbers are quicker than their bytes.
-    values = f"SELECT DISTINCT {unit} AS u, {value} AS v FROM {relation.rows} WHERE {known} AND {unit} IS NOT NULL"
-    hashes = f"SELECT u, v, {number} AS h FROM ({values})"
-    if sketch.per_unit == 1:  # the same, without sorting
-        kept = f"SELECT min(h) AS h FROM ({hashes}) GROUP BY u"
-    else:
-        placed = f"SELECT h, row_number() OVER (PARTITION BY u ORDER BY h, v) AS place FROM ({hashes})"
-        kept = f"SELECT h FROM ({placed}) WHERE place <= {sketch.per_unit}"
-    return f"SELECT count(DISTINCT h % {sketch.buckets}) FROM ({kept})"
+def _bytes(value: str) -> str:
+    """Return the bytes of a number, the highest first."""
+    return f"CAST(CAST({value} AS BIT) AS BLOB)"
 
 
-def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool) -> tuple[str, list[object]]:
-    """Return the query of a measure of each key that has rows, as i and n, and its parameters: one GROUP BY.
-
-    Args:
-        measure: what is measured.
-        keys: the keys.
-        relation: the rows.
-        sifted: whether rows of other keys are left out before the rest is grouped: up to twenty times as fast
-            where they are many, and half as fast where there are none.
-    """
-    groups = grouped(keys, relation)
-    among = _among_declared(groups) if sifted else "TRUE"
-    names = joined(*named(groups))
-    each = joined(*(f"{group} AS {name}" for group, name in zip(groups, named(groups), strict=True)))
-    where, rows = f"{condition(measure.where, relation.by)} AND {among}", relation.rows
-    match measure:
-        case Count() if relation.unit is None:
-            numbers = f"SELECT {each}, count(*) AS n FROM {rows} WHERE {where} GROUP BY ALL"
-        case Count():
-            known = f"{relation.unit} IS NOT NULL"
-            units = f"SELECT DISTINCT {each}, {relation.unit} AS u FROM {rows} WHERE {where} AND {known}"
-            numbers = f"SELECT {names}, count(*) AS n FROM ({units}) GROUP BY {names}"
-        case Total():
-            inside = added_up(measure, relation, groups, None, among)
-            numbers = f"SELECT {names}, sum(contribution) AS n FROM ({inside}) GROUP BY {names}"
-    return with_declared(f"SELECT i, n FROM ({numbers}) JOIN declared USING ({names})", keys)
+def query_by_key(
+    measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool
+) -> tuple[str, list[object]]:
+    """Return the query of a measure of each key that has rows, as i and n, and its parameters."""
+    return _with_declared(sql.by_key(measure, keys, relation, sifted=sifted), keys)
 
 
-def grouped(keys: Keys, relation: Relation) -> list[str]:
-    """Return the SQL of what is compared with the keys."""
-    parts = [relation.by[column.name] for column in keys.columns]
-    if keys.period is Period.DAY:
-        return [f"CAST({parts[0]} AS DATE)"]
-    return [f"date_trunc('hour', {parts[0]})"] if keys.period is Period.HOUR else parts
-
-
-def _among_declared(groups: Sequence[str]) -> str:
-    """Return the SQL of whether a row is of a declared key; of two columns, whether each is of one."""
-    pairs = zip(groups, named(groups), strict=True)
-    return " AND ".join(f"{group} IN (SELECT {name} FROM declared)" for group, name in pairs)
-
-
-def with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
+def _with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
     """Return a query that uses the declared keys, a relation of k1, k2 and their index i; and its parameters."""
     lists: list[object] = []
     parts: list[str] = []
     for place, column in enumerate(keys.columns):
-        lists.append([_parameter(column, value[place]) for value in keys.values])
+        lists.append([_parameter(column, key[place]) for key in keys.values])
         parts.append(f"unnest(CAST(${place + 1} AS {_key_type(column, keys.period)}[])) AS k{place + 1}")
-    declared = f"SELECT {joined(*parts)}, unnest(range({len(keys.values)})) AS i"
+    declared = f"SELECT {', '.join(parts)}, unnest(range({len(keys.values)})) AS i"
     return f"WITH declared AS MATERIALIZED ({declared}) {query}", lists
-
-
-def named(groups: Sequence[str]) -> list[str]:
-    """Return the names of what tells groups apart."""
-    return [f"k{place}" for place, _ in enumerate(groups, 1)]
-
-
-def joined(*parts: str) -> str:
-    """Return some SQL as a list."""
-    return ", ".join(parts)
 
 
 def _parameter(column: Column, value: Value) -> object:
@@ -156,3 +115,102 @@ def _key_type(column: Column, period: Period | None) -> str:
     if period is not None:
         return "DATE" if period is Period.DAY else "TIMESTAMP"
     return stored(column)
+
+
+# Contributions
+
+
+def contributions(unit_ids: UnitIds, measures: Sequence[Count | Total], snapshot: int | None) -> Contributions:
+    """Return who contributes to each measure, on the rows of the first snapshots."""
+    relation = unit_ids.relation(snapshot)
+    parts: list[Part] = []
+    for scan in _scans(measures):
+        if len(scan) == 1 and isinstance(scan[0], Count):
+            rows = sql.rows_by_key(scan[0], relation, (), relation.unit or relation.place)
+            rows = f"SELECT DISTINCT u FROM ({rows})" if relation.unit else rows
+            parts.append((np.sort(unit_ids.arrays(unit_ids.numbered(rows))["n"]), None))
+        else:
+            parts += _several(unit_ids, relation, scan)
+    none = np.empty(0, np.int64)
+    units = np.concatenate([none, *(units for units, _ in parts)])
+    starts = np.cumsum([0, *(len(units) for units, _ in parts)], dtype=np.int64)
+    if not any(isinstance(measure, Total) for measure in measures):
+        return Contributions(units, None, starts)
+    steps = [np.ones(len(units), np.int64) if amounts is None else amounts for units, amounts in parts]
+    return Contributions(units, np.concatenate([none, *steps]), starts)
+
+
+def _scans(measures: Sequence[Count | Total]) -> Iterator[list[Count | Total]]:
+    """Yield the measures in order, as many as one scan takes."""
+    scan: list[Count | Total] = []
+    counts = totals = 0
+    for measure in measures:
+        if counts == _MOST_COUNTS or totals == _MOST_TOTALS:
+            yield scan
+            scan, counts, totals = [], 0, 0
+        scan.append(measure)
+        counts, totals = counts + isinstance(measure, Count), totals + isinstance(measure, Total)
+    if scan:
+        yield scan
+
+
+def _several(unit_ids: UnitIds, relation: Relation, measures: Sequence[Count | Total]) -> list[Part]:
+    """Return several measures from one scan: each count as a bit of m, each total as an integer of its own."""
+    columns = unit_ids.arrays(unit_ids.numbered(_query_of_several(relation, measures)))
+    order = np.argsort(columns["n"])
+    ids, mask = columns["n"][order], columns["m"][order]
+    parts: list[Part] = []
+    bit = 0
+    for place, measure in enumerate(measures):
+        if isinstance(measure, Count):
+            parts.append((ids[(mask >> bit) & 1 == 1], None))
+            bit += 1
+        else:
+            amounts = columns[f"t{place}"][order]
+            parts.append((ids[amounts != 0], amounts[amounts != 0]))
+    return parts
+
+
+def _query_of_several(relation: Relation, measures: Sequence[Count | Total]) -> str:
+    """Return the query of all units u that contribute to some of these measures."""
+    wheres = [sql.condition(measure.where, relation.by) for measure in measures]
+    bits: list[str] = []
+    row: list[str] = []
+    whole: list[str] = []
+    for place, (measure, where) in enumerate(zip(measures, wheres, strict=True)):
+        if isinstance(measure, Count):
+            bits.append(f"(CASE WHEN {where} THEN CAST({1 << len(bits)} AS BIGINT) ELSE CAST(0 AS BIGINT) END)")
+            continue
+        row.append(f"(CASE WHEN {where} THEN {sql.steps(measure, relation.by)} END) AS s{place}")
+        step = f"sum(s{place})" if relation.unit else f"s{place}"
+        # A unit without a value contributes nothing; clamped() would make of that the lower bound.
+        amount = f"CASE WHEN {step} IS NULL THEN 0 ELSE {sql.clamped(step, measure)} END"
+        whole.append(f"CAST({amount} AS BIGINT) AS t{place}")
+    mask = " | ".join(bits) or "CAST(0 AS BIGINT)"
+    columns = ", ".join([f"{relation.unit or relation.place} AS u", f"({mask}) AS m", *row])
+    rows = f"SELECT {columns} FROM {relation.rows} WHERE {' OR '.join(wheres)}"
+    if relation.unit is None:
+        return f"SELECT {', '.join(['u', 'm', *whole])} FROM ({rows})"
+    return f"SELECT {', '.join(['u', 'bit_or(m) AS m', *whole])} FROM ({rows}) WHERE u IS NOT NULL GROUP BY u"
+
+
+def contributions_by(unit_ids: UnitIds, measure: Count | Total, keys: Keys, snapshot: int | None) -> Contributions:
+    """Return who contributes to a measure on the rows of each key, of the first snapshots."""
+    relation, names = unit_ids.relation(snapshot), ", ".join(sql.names_of(keys.columns))
+    groups, unit = sql.groups_of(keys, relation), relation.unit or relation.place
+    if isinstance(measure, Total):
+        rows = f"SELECT * FROM ({sql.contributed(measure, relation, groups, unit)}) WHERE contribution <> 0"
+        numbered = unit_ids.numbered(f"SELECT {names}, u, CAST(contribution AS BIGINT) AS t FROM ({rows})")
+    else:
+        numbered = unit_ids.numbered(sql.rows_by_key(measure, relation, groups, unit))
+        if relation.unit:
+            # An id is narrow: pairs of keys and ids are made different in half the time of keys and values.
+            numbered = f"SELECT DISTINCT * FROM ({numbered})"
+    joint = f"SELECT * EXCLUDE ({names}) FROM ({numbered}) JOIN declared USING ({names})"
+    columns = unit_ids.arrays(*_with_declared(joint, keys))
+    packed = (columns["i"] << _ID_BITS) | columns["n"]
+    order = np.argsort(packed) if "t" in columns else None
+    packed = np.sort(packed) if order is None else packed[order]
+    starts = np.searchsorted(packed, np.arange(len(keys.values) + 1, dtype=np.int64) << _ID_BITS)
+    units = packed & ((1 << _ID_BITS) - 1)
+    return Contributions(units, None if order is None else columns["t"][order], starts.astype(np.int64))

@@ -1,9 +1,14 @@
-"""Types: from DuckDB's names to what an analyst may ask, and the SQL that gives a column's value.
+"""Types: from DuckDB's names to what an analyst may ask, and the SQL of a column's value and of its units.
 
 No value that a column can hold makes that SQL fail. DuckDB cannot write as text all the times that files hold:
 only one that can be represented is, where its owner declares it text. What cannot be represented is missing: times
 and dates outside the years 1 to 9999 (infinite ones among them), decimals with more digits than they declare, NaN,
 and what is not of the type that a column is declared to be.
+
+A person counts once, however their id is written. Of a column with a type of its own, equal values are one unit;
+times by instant. Of a column that is declared to be something, what it is declared to be, and what is none of that
+as it is written. Of a pandas column, one canonical text of each value (`targetcharge.identity`): its type may hang
+on a single row.
 
 >>> typed("Age", "TINYINT")
 (Age (number), '"Age"')
@@ -11,17 +16,28 @@ and what is not of the type that a column is declared to be.
 True
 >>> stored(Column("price", Kind.NUMBER, Exact(2, -9999, 9999)))
 'DECIMAL(4,2)'
+>>> unit_of("seen", "TIMESTAMP", '"seen"')
+Unit(sql='epoch_us("seen")', kind='BIGINT', rule='')
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.engines.duckdb.quoting import identifier
 from targetcharge.identity import FIRST_MICROSECOND, LAST_MICROSECOND
 from targetcharge.queries.columns import Column, Exact, Kind
-from targetcharge.queries.predicates import decimal_text
+from targetcharge.queries.predicates import decimal_text, text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RELATION: Final = "data"
+"""The table that a connection was opened with."""
+
+NUMBERED: Final = "numbered"
+"""The same rows, each with its place: a column more."""
 
 _WHOLE: Final = {
     "TINYINT": (-(2**7), 2**7 - 1),
@@ -62,6 +78,35 @@ DECLARED: Final = {
     "boolean": ("BOOLEAN", Kind.BOOLEAN, None),
 }
 """What a caller may declare a column to be: its type here, its kind, and which numbers it holds."""
+
+
+def identifier(name: str) -> str:
+    """Return a name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return a list of texts.
+
+    >>> listed(["a", "it's"])
+    "['a', 'it''s']"
+    """
+    return "[" + ", ".join(map(text_literal, texts)) + "]"
+
+
+def unused(names: Iterable[str], name: str = "unit") -> str:
+    """Return a name for a column that is none of these, in any capitals.
+
+    >>> unused(["Unit", "x"])
+    'unit_'
+    """
+    taken = {used.lower() for used in names}
+    while name in taken:
+        name += "_"
+    return name
+
+
+# Values
 
 
 def typed(name: str, kind: str, *, spanned: bool = True) -> tuple[Column, str] | None:
@@ -167,10 +212,107 @@ def stored(column: Column) -> str:
     if column.exact is None:
         return "DOUBLE"
     ends = column.exact.low, column.exact.high
-    whole = [name for name, each in _WHOLE.items() if each == ends and not column.exact.scale]
+    whole = [name for name, span in _WHOLE.items() if span == ends and not column.exact.scale]
     return whole[0] if whole else f"DECIMAL({len(str(column.exact.high))},{column.exact.scale})"
 
 
 def is_enum(kind: str) -> bool:
     """Return whether a type is one of a few texts, and not a list of them."""
     return kind.startswith("ENUM(") and kind.endswith(")")
+
+
+# Units
+
+BY_VALUE: Final = "however typed: 1, 1.0 and '1' are one unit, and long numbers that floating point takes for one"
+_FINE: Final = "to the nanosecond"
+_DAY: Final = 86_400_000_000
+"""Microseconds."""
+
+
+@final
+@dataclass(frozen=True)
+class Unit:
+    """What tells units apart.
+
+    Attributes:
+        sql: different for different units; NULL for none.
+        kind: its type.
+        rule: how units are told apart if not as equal values, in words: only with the same is a unit of one table
+            the unit of another.
+    """
+
+    sql: str
+    kind: str
+    rule: str = ""
+
+    def copied_into(self, columns: dict[str, str], names: Iterable[str]) -> Unit:
+        """Add its SQL to columns that are copied, under a name that is none of these; return it as read there."""
+        own = unused(names)
+        columns[own] = self.sql
+        return replace(self, sql=identifier(own))
+
+
+def unit_of(name: str, kind: str, value: str) -> Unit:
+    """Return what tells units apart by a column of a type.
+
+    Args:
+        name: of the column.
+        kind: its type.
+        value: the SQL of what may be asked about.
+    """
+    raw = identifier(name)
+    if kind in FINE:
+        return Unit(f"(CASE WHEN {value} IS NOT NULL THEN epoch_ns({raw}) END)", "BIGINT", _FINE)
+    if kind.startswith("TIMESTAMP"):
+        return Unit(f"epoch_us({value})", "BIGINT")
+    if kind == "DATE":
+        return Unit(f"({value} - DATE '1970-01-01')", "BIGINT")
+    if is_enum(kind) or kind == "JSON":  # the same texts may be numbered otherwise in another file
+        return Unit(f"CAST({raw} AS VARCHAR)", "VARCHAR")
+    if kind in FLOATING or is_spanned(kind):
+        return Unit(value, kind)
+    return Unit(raw, kind)
+
+
+def declared_unit(value: str, kind: Kind, declared: str) -> Unit:
+    """Return what tells units apart by a column that is declared to be something: canonical text.
+
+    That of a value as what the column is declared to be, and of others as they are. Numbers are as exact as
+    floating point: so they are the same however they were stored.
+
+    Args:
+        value: the SQL of the value.
+        kind: that it has.
+        declared: what its column is declared to be.
+    """
+    if declared == "text":
+        return Unit(_text(value, kind), "VARCHAR", "" if kind is Kind.TEXT else f"as the text of a {kind}")
+    if declared in ("integer", "number"):
+        double = f"nullif(TRY_CAST({value} AS DOUBLE), CAST('nan' AS DOUBLE))"
+        read = _canonical(f"round({double})" if declared == "integer" else double)
+    else:
+        read = _text(declared_as(value, kind, declared), DECLARED[declared][1])
+    rule = f"read as {declared}; what is none, as it is written"
+    return Unit(f"coalesce({read}, {_text(value, kind)})", "VARCHAR", rule)
+
+
+def _text(value: str, kind: Kind) -> str:
+    """Return a value as text. Times are written as numbers, of which DuckDB can write all."""
+    match kind:
+        case Kind.TEXT:
+            return value
+        case Kind.TIME:
+            return f"('@' || epoch_us({value}))"
+        case Kind.DATE:
+            return f"('@' || ({value} - DATE '1970-01-01') * {_DAY})"
+        case Kind.NUMBER:
+            return _canonical(f"CAST({value} AS DOUBLE)")
+        case Kind.BOOLEAN:
+            return f"CAST({value} AS VARCHAR)"
+
+
+def _canonical(double: str) -> str:
+    """Return a number as canonical text: a whole one's digits, another in single precision."""
+    fraction = f"{double} <> floor({double}) AND abs({double}) < CAST('{2.0**53!r}' AS DOUBLE)"
+    single = number_text(f"CAST(CAST({double} AS FLOAT) AS DOUBLE)")
+    return f"(CASE WHEN {fraction} THEN {single} ELSE {number_text(double)} END)"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.engines.contributions import Contributions
+    from targetcharge.engines.engine import Contributions
     from targetcharge.tables.individual.charges import Charge
     from targetcharge.tables.individual.counters import Counters
 

@@ -1,4 +1,4 @@
-"""Many predicates at once: a cube over columns with few values answers thousands from a few rows.
+"""Cubes: many predicates at once, over columns with few values, from a few rows.
 
 A cube is some of the table's columns, grouped, with the number of rows of each group. Every predicate over those
 columns has the same answer on the cube. The last few cubes are kept: memory does not grow with the number of
@@ -7,14 +7,17 @@ questions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from itertools import count
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from targetcharge.engines.sql import condition
 from targetcharge.queries.predicates import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from targetcharge.engines.duckdb.connection import Connection
+    from targetcharge.engines.sql import Relation
     from targetcharge.queries.predicates import Predicate
 
 _WORTH: Final = 8
@@ -39,39 +42,32 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 class Cubes:
     """The cubes of one table. As secret as the data."""
 
-    def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]], relation: str, name: str = "cube") -> None:
-        """Start with none.
-
-        Args:
-            rows: runs a query.
-            relation: the table.
-            name: that the names of cubes begin with.
-        """
-        self._name = name
-        self._rows = rows
+    def __init__(self, link: Connection, relation: Relation, name: str) -> None:
+        """Start with none; their names will begin with a name."""
+        self._link = link
         self._relation = relation
+        self._names = (f"{name}_{number}" for number in count(1))
         self._made: dict[tuple[str, ...], str] = {}
         self._useless: set[tuple[str, ...]] = set()
-        self._number = 0
 
-    def count(self, predicates: Sequence[Predicate | None], by: Mapping[str, str]) -> list[int] | None:
+    def count(self, predicates: Sequence[Predicate | None]) -> list[int] | None:
         """Return how many rows satisfy each predicate; None if no cube would help."""
         used = tuple(sorted({column.name for predicate in predicates for column in columns(predicate)}))
-        cube = self._find(used) or (self._make(used, by) if len(predicates) >= _WORTH else None)
+        cube = self._find(used) or (self._make(used) if len(predicates) >= _WORTH else None)
         if cube is None:
             return None
         names, table = cube
         inside = {name: f"c{place}" for place, name in enumerate(names)}
-        found: list[int] = []
-        for some in chunks(predicates, _TOGETHER):
-            sums = ", ".join(f"sum(CASE WHEN {condition(each, inside)} THEN n ELSE 0 END)" for each in some)
-            found += [int(value or 0) for value in self._rows(f"SELECT {sums} FROM {table}")[0]]
-        return found
+        counts: list[int] = []
+        for chunk in chunks(predicates, _TOGETHER):
+            sums = ", ".join(f"sum(CASE WHEN {condition(where, inside)} THEN n ELSE 0 END)" for where in chunk)
+            counts += [int(value or 0) for value in self._link.rows(f"SELECT {sums} FROM {table}")[0]]
+        return counts
 
     def forget(self) -> None:
         """Drop all cubes."""
         while self._made:
-            self._rows(f"DROP TABLE IF EXISTS {self._made.popitem()[1]}")
+            self._link.rows(f"DROP TABLE IF EXISTS {self._made.popitem()[1]}")
 
     def _find(self, used: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
         for names, table in self._made.items():
@@ -80,20 +76,20 @@ class Cubes:
                 return names, table
         return None
 
-    def _make(self, used: tuple[str, ...], by: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
+    def _make(self, used: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
         if len(used) > _MOST_COLUMNS or used in self._useless:
             return None
+        rows, by = self._relation.rows, self._relation.by
         parts = ", ".join(f"{by[name]} AS c{place}" for place, name in enumerate(used)) or "1 AS c0"
-        sample = f"SELECT {parts} FROM (SELECT * FROM {self._relation} LIMIT {_SAMPLE})"
-        if self._rows(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))")[0][0] > _MOST_GROUPS:
+        sample = f"SELECT {parts} FROM (SELECT * FROM {rows} LIMIT {_SAMPLE})"
+        if self._link.number(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))") > _MOST_GROUPS:
             self._useless = {used}
             return None
         while len(self._made) >= _KEPT:
             oldest = next(iter(self._made))
-            self._rows(f"DROP TABLE {self._made.pop(oldest)}")
-        self._number += 1
-        table = f"{self._name}_{self._number}"
-        grouped = f"SELECT {parts}, count(*) AS n FROM {self._relation} GROUP BY ALL"
-        self._rows(f"CREATE OR REPLACE TEMP TABLE {table} AS {grouped}")
+            self._link.rows(f"DROP TABLE {self._made.pop(oldest)}")
+        table = next(self._names)
+        grouped = f"SELECT {parts}, count(*) AS n FROM {rows} GROUP BY ALL"
+        self._link.rows(f"CREATE OR REPLACE TEMP TABLE {table} AS {grouped}")
         self._made[used] = table
         return used, table

@@ -1,4 +1,4 @@
-"""Connecting: a database in memory, with a private folder to spill to, closed when nobody holds it any more."""
+"""A connection: a database in memory, with a private folder to spill to, closed when nobody holds it any more."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 import duckdb
 import numpy as np
 
-from targetcharge.engines.duckdb.quoting import listed, text
+from targetcharge.engines.duckdb.types import listed
 from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.queries.predicates import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -95,17 +96,17 @@ class Connection:
 
     def arrays(self, sql: str, parameters: list[object] | None = None) -> dict[str, NDArray[np.int64]]:
         """Return the columns of a query, which are integers of 64 bits or less and never NULL."""
-        found = self._run(lambda: self.raw.execute(sql, parameters).fetchnumpy())
-        for column in found.values():
+        columns = self._run(lambda: self.raw.execute(sql, parameters).fetchnumpy())
+        for column in columns.values():
             # DuckDB gives wider integers as floating point, and NULL as a mask that is easily lost.
             if np.ma.isMaskedArray(column) or np.asarray(column).dtype.kind not in "iu":
                 msg = "a query did not give integers"
                 raise EngineError(msg)
-        return {name: np.asarray(column).astype(np.int64, copy=False) for name, column in found.items()}
+        return {name: np.asarray(column).astype(np.int64, copy=False) for name, column in columns.items()}
 
     def _run(self, call: Callable[[], Result]) -> Result:
         try:
-            return uninterrupted(call)
+            return _interruptible(call)
         except (duckdb.FatalException, duckdb.InternalException):
             self.failed = True
             raise
@@ -123,25 +124,22 @@ def _close(raw: duckdb.DuckDBPyConnection, spill: Path, process: int) -> None:
 
 
 def _limit(raw: duckdb.DuckDBPyConnection, spill: Path, memory: str | None) -> None:
-    raw.execute(f"SET temp_directory = {text(str(spill))}")
+    raw.execute(f"SET temp_directory = {text_literal(str(spill))}")
     with contextlib.suppress(duckdb.Error):  # a DuckDB that knows no zones has this one
         raw.execute("SET TimeZone = 'UTC'")
     if memory is None:
         return
+    expected = "an amount of memory, such as '4GB'"
     if not _AMOUNT.fullmatch(str(memory)):
-        raise InvalidParameter("memory", memory, "an amount of memory, such as '4GB'")
+        raise InvalidParameter("memory", memory, expected)
     try:
-        raw.execute(f"SET memory_limit = {text(str(memory))}")
+        raw.execute(f"SET memory_limit = {text_literal(str(memory))}")
     except duckdb.Error:
-        raise InvalidParameter("memory", memory, "an amount of memory, such as '4GB'") from None
+        raise InvalidParameter("memory", memory, expected) from None
 
 
-def uninterrupted(call: Callable[[], Result]) -> Result:
-    """Return what a call returns.
-
-    Raises:
-        KeyboardInterrupt: which DuckDB hides, if Ctrl-C came during a query.
-    """
+def _interruptible(call: Callable[[], Result]) -> Result:
+    """Return what a call returns; raise KeyboardInterrupt, which DuckDB hides, if Ctrl-C came during a query."""
     try:
         return call()
     except RuntimeError as error:
@@ -150,14 +148,14 @@ def uninterrupted(call: Callable[[], Result]) -> Result:
         raise
 
 
-def told(what: str, call: Callable[[], Result]) -> Result:
+def read_as_table(what: str, call: Callable[[], Result]) -> Result:
     """Return what a call returns.
 
     Raises:
         EngineError: if DuckDB fails; what it says may quote the table, and is neither its text nor its context.
     """
     try:
-        return uninterrupted(call)
+        return _interruptible(call)
     except duckdb.Error as error:
         problem = type(error).__name__
     msg = f"{what} cannot be read as a table: DuckDB says {problem}"
