@@ -14,8 +14,7 @@ from tests.queries.trees import check
 from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.grammar import Part
-from targetcharge.queries.literals import compare, one_of, typed
-from targetcharge.queries.parser import DEEPEST, LONGEST, LONGEST_LIST, parse
+from targetcharge.queries.parser import DEEPEST, LONGEST, LONGEST_LIST, compare, one_of, parse
 from targetcharge.queries.predicates import (
     All,
     Any,
@@ -29,6 +28,7 @@ from targetcharge.queries.predicates import (
     quoted,
     text_literal,
 )
+from targetcharge.queries.values import literal_of
 
 AGE, VISITS, PRICE, BMI, DIAGNOSIS, TOWN, BORN, DATE, SEEN, SMOKER = SCHEMA.values()
 EQ, NE, LT, LE, GT, GE = Operator
@@ -192,7 +192,7 @@ def leaves(draw, column):
     many = draw(st.booleans())
     if column.exact:
         numbers = draw(st.lists(NUMBERS, min_size=1, max_size=4))
-        literals = [typed(column, Part.NUMBER, number) for number in numbers]
+        literals = [literal_of(column, Part.NUMBER, number) for number in numbers]
         if many:
             return one_of(column, literals)
         return compare(column, draw(st.sampled_from(Operator)), literals[0])

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeGuard, final
 
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Total
@@ -45,57 +45,46 @@ class Family:
 
 def families(measures: Mapping[int, Measure]) -> Iterator[Family]:
     """Yield the families among some measures, each of two keys or more; a measure is in one at most."""
-    alike: dict[tuple[Count | Total, tuple[Column, ...]], list[_Member]] = {}
+    alike: dict[tuple[Count | Total, tuple[Column, ...]], dict[int, tuple[Value, ...]]] = {}
     for name, measure in measures.items():
         if not isinstance(measure, Count | Total):
             continue
-        fixed, rest = _split(measure.where)
-        columns = tuple(each.column for each in fixed)
+        parts = _parts(measure.where)
+        fixed = sorted(filter(_fixes, parts), key=lambda part: part.column.name)
+        columns = tuple(part.column for part in fixed)
         if len(set(columns)) == len(columns):
-            common = replace(measure, where=_joined(rest))
-            alike.setdefault((common, columns), []).append(_Member(name, tuple(each.value for each in fixed)))
+            rest = sorted((part for part in parts if not _fixes(part)), key=str)
+            members = alike.setdefault((replace(measure, where=_joined(rest)), columns), {})
+            members[name] = tuple(part.value for part in fixed)
     for (common, columns), members in alike.items():
         yield from _among(common, columns, members)
 
 
-@final
-@dataclass(frozen=True)
-class _Member:
-    name: int
-    values: tuple[Value, ...]
-
-    def some(self, sides: Sequence[int]) -> tuple[Value, ...]:
-        return tuple(self.values[side] for side in sides)
-
-
-def _among(common: Count | Total, columns: tuple[Column, ...], members: list[_Member]) -> Iterator[Family]:
+def _among(
+    common: Count | Total, columns: tuple[Column, ...], members: Mapping[int, tuple[Value, ...]]
+) -> Iterator[Family]:
     """Yield the families of measures that fix the same columns: the two with the most values tell their keys."""
-    counts = [len({each.values[side] for each in members}) for side in range(len(columns))]
-    order = sorted(range(len(columns)), key=lambda side: (-counts[side], side))
-    keyed = sorted(side for side in order[:_MOST_COLUMNS] if counts[side] > 1)
-    same = [side for side in range(len(columns)) if side not in keyed]
-    groups: dict[tuple[Value, ...], list[_Member]] = {}
-    for each in members:
-        groups.setdefault(each.some(same), []).append(each)
-    for values, group in groups.items():
-        places: dict[tuple[Value, ...], int] = {}
-        found = {each.name: places.setdefault(each.some(keyed), len(places)) for each in group}
+    sides = range(len(columns))
+    counts = [len({values[side] for values in members.values()}) for side in sides]
+    most = sorted(sides, key=lambda side: -counts[side])[:_MOST_COLUMNS]
+    keyed = sorted(side for side in most if counts[side] > 1)
+    same = [side for side in sides if side not in keyed]
+    groups: dict[tuple[Value, ...], dict[int, tuple[Value, ...]]] = {}
+    for name, values in members.items():
+        group = groups.setdefault(tuple(values[side] for side in same), {})
+        group[name] = tuple(values[side] for side in keyed)
+    for shared, group in groups.items():
+        places = {key: place for place, key in enumerate(dict.fromkeys(group.values()))}
         if len(places) > 1:
-            fixed = [Compare(columns[side], Operator.EQ, value) for side, value in zip(same, values, strict=True)]
+            fixed = [Compare(columns[side], Operator.EQ, value) for side, value in zip(same, shared, strict=True)]
             measure = replace(common, where=_joined([*fixed, *_parts(common.where)]))
-            yield Family(measure, Keys(tuple(columns[side] for side in keyed), tuple(places)), found)
+            keys = Keys(tuple(columns[side] for side in keyed), tuple(places))
+            yield Family(measure, keys, {name: places[key] for name, key in group.items()})
 
 
-def _split(where: Predicate | None) -> tuple[list[Compare], list[Predicate]]:
-    """Return the parts of a predicate that fix a column's value, and the others; in an order of their own."""
-    fixed: list[Compare] = []
-    rest: list[Predicate] = []
-    for part in _parts(where):
-        if isinstance(part, Compare) and part.operator is Operator.EQ:
-            fixed.append(part)
-        else:
-            rest.append(part)
-    return sorted(fixed, key=lambda each: each.column.name), sorted(rest, key=str)
+def _fixes(part: Predicate) -> TypeGuard[Compare]:
+    """Return whether a predicate fixes a column's value."""
+    return isinstance(part, Compare) and part.operator is Operator.EQ
 
 
 def _parts(where: Predicate | None) -> list[Predicate]:

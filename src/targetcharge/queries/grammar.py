@@ -19,6 +19,7 @@ from targetcharge.queries.predicates import quoted, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from targetcharge.queries.columns import Column
 
@@ -51,16 +52,18 @@ class Part(StrEnum):
 
 
 LITERALS: Final = frozenset({Part.NUMBER, Part.TEXT, Part.TRUTH})
+AFTER_PREDICATE: Final = frozenset({Part.JOIN, Part.CLOSE, Part.END})
 _VALUE: Final = LITERALS | {Part.SIGN}
 _PREDICATE: Final = frozenset({Part.COLUMN, Part.NOT, Part.OPEN})
-AFTER_PREDICATE: Final = frozenset({Part.JOIN, Part.CLOSE, Part.END})
 _AFTER_LITERAL: Final = AFTER_PREDICATE | {Part.COMMA}
+_BEFORE_PREDICATE: Final = frozenset({Part.START, Part.JOIN, Part.NOT, Part.OPEN})
+_BEFORE_VALUE: Final = frozenset({Part.OPERATOR, Part.BETWEEN, Part.BETWEEN_AND, Part.LIST, Part.COMMA})
 
 FOLLOWS: Final[dict[Part, frozenset[Part]]] = {
-    **dict.fromkeys((Part.START, Part.JOIN, Part.NOT, Part.OPEN), _PREDICATE),
+    **dict.fromkeys(_BEFORE_PREDICATE, _PREDICATE),
     Part.COLUMN: frozenset({Part.OPERATOR, Part.IN, Part.LIKE, Part.BETWEEN, Part.IS, Part.NOT_INSIDE}),
     Part.NOT_INSIDE: frozenset({Part.IN, Part.LIKE, Part.BETWEEN}),
-    **dict.fromkeys((Part.OPERATOR, Part.BETWEEN, Part.BETWEEN_AND, Part.LIST, Part.COMMA), _VALUE),
+    **dict.fromkeys(_BEFORE_VALUE, _VALUE),
     Part.SIGN: frozenset({Part.NUMBER}),
     **dict.fromkeys(LITERALS, _AFTER_LITERAL),
     Part.IN: frozenset({Part.LIST}),
@@ -85,53 +88,40 @@ _EXPECTED: Final = {
     AFTER_PREDICATE: "AND, OR or the end",
 }
 
-_CHAINED: Final = "comparisons are not chained: write two and join them with AND or OR"
-_ARITHMETIC: Final = "there is no arithmetic: compare the column with the result"
-_BARE_LITERAL: Final = "write the column first and the literal after the operator, as in age > 65"
-_NO_FUNCTIONS: Final = "there are no functions, and AND or OR joins comparisons"
+_NO_ARITHMETIC: Final = "there is no arithmetic: compare the column with the result"
+_NO_DEEPER: Final = "write the literals of a list without further parentheses; there are no subqueries"
 _TWO_COLUMNS: Final = "a column is compared with a literal, not with a column; text goes in single quotes"
-
-_SLIPS: Final[dict[tuple[Part, Part], str]] = {
-    **{
-        (before, literal): _BARE_LITERAL
-        for before in (Part.START, Part.JOIN, Part.NOT, Part.OPEN)
-        for literal in _VALUE
-    },
-    **{(literal, Part.OPERATOR): _CHAINED for literal in LITERALS},
-    **{(before, Part.SIGN): _ARITHMETIC for before in LITERALS | {Part.COLUMN, Part.CLOSE}},
-    **{
-        (before, Part.COLUMN): _TWO_COLUMNS
-        for before in (Part.OPERATOR, Part.BETWEEN, Part.BETWEEN_AND, Part.LIST)
-    },
-    (Part.COMMA, Part.COLUMN): _TWO_COLUMNS,
-    (Part.OPERATOR, Part.NULL): "nothing is equal to NULL: write IS NULL or IS NOT NULL",
-    (Part.LIST, Part.NULL): "a list cannot hold NULL: add OR … IS NULL",
-    (Part.COMMA, Part.NULL): "a list cannot hold NULL: add OR … IS NULL",
-    (Part.NOT_INSIDE, Part.NULL): "write IS NOT NULL",
-    (Part.IS, Part.TRUTH): "write = TRUE or = FALSE instead of IS TRUE or IS FALSE",
-    (Part.IS_NOT, Part.TRUTH): "write = TRUE or = FALSE; IS NOT goes with NULL only",
-    (Part.TEXT, Part.TEXT): "two texts side by side: write them as one",
-    (Part.COLUMN, Part.OPEN): _NO_FUNCTIONS,
-    (Part.OPERATOR, Part.OPEN): "write the literal without parentheses; there are no subqueries",
-    (Part.LIST, Part.OPEN): "write the literals of a list without further parentheses; there are no subqueries",
-    (Part.COMMA, Part.OPEN): "write the literals of a list without further parentheses; there are no subqueries",
-    (Part.COLUMN, Part.CLOSE): "a column alone is not a comparison",
-    (Part.LIST, Part.CLOSE): "the list is empty: write at least one literal",
-    (Part.COMMA, Part.CLOSE): "a literal is missing after the comma",
-    (Part.OPERATOR, Part.OPERATOR): "two operators side by side: write one of = <> < <= > >=",
-    (Part.NULL, Part.OPERATOR): _CHAINED,
-    (Part.CLOSE, Part.OPERATOR): _CHAINED,
+_REMEDIES: Final[dict[str, tuple[AbstractSet[Part], AbstractSet[Part]]]] = {
+    "write the column first and the literal after the operator, as in age > 65": (_BEFORE_PREDICATE, _VALUE),
+    "comparisons are not chained: write two and join them with AND or OR": (
+        LITERALS | {Part.NULL, Part.CLOSE},
+        {Part.OPERATOR},
+    ),
+    _NO_ARITHMETIC: (LITERALS | {Part.COLUMN, Part.CLOSE}, {Part.SIGN}),
+    _TWO_COLUMNS: (_BEFORE_VALUE, {Part.COLUMN}),
+    "nothing is equal to NULL: write IS NULL or IS NOT NULL": ({Part.OPERATOR}, {Part.NULL}),
+    "a list cannot hold NULL: add OR … IS NULL": ({Part.LIST, Part.COMMA}, {Part.NULL}),
+    "write IS NOT NULL": ({Part.NOT_INSIDE}, {Part.NULL}),
+    "write = TRUE or = FALSE instead of IS TRUE or IS FALSE": ({Part.IS}, {Part.TRUTH}),
+    "write = TRUE or = FALSE; IS NOT goes with NULL only": ({Part.IS_NOT}, {Part.TRUTH}),
+    "two texts side by side: write them as one": ({Part.TEXT}, {Part.TEXT}),
+    "there are no functions, and AND or OR joins comparisons": ({Part.COLUMN}, {Part.OPEN}),
+    "write the literal without parentheses; there are no subqueries": ({Part.OPERATOR}, {Part.OPEN}),
+    _NO_DEEPER: ({Part.LIST, Part.COMMA}, {Part.OPEN}),
+    "the list is empty: write at least one literal": ({Part.LIST}, {Part.CLOSE}),
+    "a literal is missing after the comma": ({Part.COMMA}, {Part.CLOSE}),
+    "two operators side by side: write one of = <> < <= > >=": ({Part.OPERATOR}, {Part.OPERATOR}),
+}
+_SLIPS: Final = {
+    (before, after): remedy
+    for remedy, (befores, afters) in _REMEDIES.items()
+    for before in befores
+    for after in afters
 }
 
 
 def slip(before: Part, after: Part, shown: str | None = None) -> str | None:
-    """Return what is wrong if a part comes after another, and None if nothing is.
-
-    Args:
-        before: a part that is in its place.
-        after: the next one.
-        shown: what to call it, if not by its part.
-    """
+    """Return what is wrong if a part comes after another, which may be shown by a name; None if nothing is."""
     expected = FOLLOWS[before]
     if after in expected:
         return None
@@ -144,13 +134,9 @@ def slip(before: Part, after: Part, shown: str | None = None) -> str | None:
 
 # Names and signs that are none of a predicate's
 
-_EXAMPLES: Final = {
-    Kind.NUMBER: "> 65",
-    Kind.TEXT: "= 'flu'",
-    Kind.DATE: ">= '2024-01-31'",
-    Kind.TIME: ">= '2024-01-31 08:00'",
-    Kind.BOOLEAN: "= TRUE",
-}
+_EXAMPLES: Final = dict(
+    zip(Kind, ("> 65", "= 'flu'", ">= '2024-01-31'", ">= '2024-01-31 08:00'", "= TRUE"), strict=True)
+)
 NOT_A_NUMBER: Final = "write numbers in decimal digits, such as 1000, -0.5 or 1e6"
 
 MOST_SHOWN: Final = 40
@@ -181,7 +167,6 @@ _WORDS: Final = {
     "INTERVAL": "there is no arithmetic: compare with the date itself, such as '2024-01-31'",
 }
 _NO_PLACEHOLDERS: Final = "write the value itself: placeholders are not filled in"
-_NO_ARITHMETIC: Final = "there is no arithmetic: compare the column with the result"
 _SYMBOLS: Final = {
     **dict.fromkeys(("?", "$", ":", "@", "#"), _NO_PLACEHOLDERS),
     **dict.fromkeys(("*", "/", "//", "%", "^", "**", "||", "&", "|"), _NO_ARITHMETIC),
@@ -212,14 +197,9 @@ def slip_of_sign(raw: str, following: str) -> str:
 
 
 def slip_of_name(name: str, raw: str, following: str, before: Part, schema: Mapping[str, Column]) -> str:
-    """Return what is wrong with a name that is no column's here.
+    """Return what is wrong with a name that is no column's here, between the part before and the token following.
 
-    Args:
-        name: without its quotes.
-        raw: as it is written.
-        following: the next token.
-        before: the part before it.
-        schema: the columns there are.
+    Its raw form has the quotes, if it has any.
     """
     word, value_expected = raw.upper(), Part.TEXT in FOLLOWS[before]
     if is_prefix(following, before):

@@ -74,7 +74,7 @@ class Keys:
     values: tuple[tuple[Value, ...], ...]
     period: Period | None = None
 
-    def some(self, indices: Iterable[int]) -> Keys:
+    def at(self, indices: Iterable[int]) -> Keys:
         """Return only the keys at these places."""
         return replace(self, values=tuple(self.values[index] for index in indices))
 
@@ -187,9 +187,7 @@ class KeyRange:
 def days(start: dt.date | str, end: dt.date | str) -> KeyRange:
     """Return the days from `start` to `end`, both among them, as keys for a column of dates or times.
 
-    Args:
-        start: a date, or text such as '2024-01-31'.
-        end: likewise, not before `start`.
+    Each is a date, or text such as '2024-01-31'.
     """
     return KeyRange(Period.DAY, _day("start", start), _day("end", end))
 
@@ -197,9 +195,7 @@ def days(start: dt.date | str, end: dt.date | str) -> KeyRange:
 def hours(start: dt.date | str, end: dt.date | str) -> KeyRange:
     """Return the hours from the one that starts at `start` to the one that starts at `end`, as keys for times.
 
-    Args:
-        start: a time on the hour, or text such as '2024-01-31 08:00'; a date is its midnight.
-        end: likewise, not before `start`.
+    Each is a time on the hour, or text such as '2024-01-31 08:00'; a date is its midnight.
     """
     return KeyRange(Period.HOUR, _hour("start", start), _hour("end", end))
 

@@ -18,23 +18,24 @@ targetcharge.errors.InvalidQuestion: where, character 1: there are no functions:
 
 from __future__ import annotations
 
+import math
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, final
 
 from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries import grammar
 from targetcharge.queries.columns import Kind, find
 from targetcharge.queries.grammar import AFTER_PREDICATE, Part
-from targetcharge.queries.literals import UnfitError, compare, one_of, typed
-from targetcharge.queries.predicates import All, Any, Like, Missing, Not, Operator, quoted
-from targetcharge.queries.values import NO_TEXT
+from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled, quoted
+from targetcharge.queries.values import NO_TEXT, UnfitError, literal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from targetcharge.queries.columns import Column
-    from targetcharge.queries.literals import Literal
+    from targetcharge.queries.columns import Column, Exact
     from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.values import Literal
 
 LONGEST: Final = 10_000
 """Characters of a text."""
@@ -46,16 +47,9 @@ LONGEST_LIST: Final = 1_000
 """Literals in an IN list."""
 
 _KEYWORDS: Final = {
-    "AND": Part.JOIN,
-    "OR": Part.JOIN,
-    "NOT": Part.NOT,
-    "IN": Part.IN,
-    "LIKE": Part.LIKE,
-    "BETWEEN": Part.BETWEEN,
-    "IS": Part.IS,
-    "NULL": Part.NULL,
-    "TRUE": Part.TRUTH,
-    "FALSE": Part.TRUTH,
+    **{part.value: part for part in (Part.NOT, Part.IN, Part.LIKE, Part.BETWEEN, Part.IS, Part.NULL)},
+    **dict.fromkeys(("AND", "OR"), Part.JOIN),
+    **dict.fromkeys(("TRUE", "FALSE"), Part.TRUTH),
 }
 _OPERATORS: Final = {**{operator.value: operator for operator in Operator}, "==": Operator.EQ, "!=": Operator.NE}
 _SIGNS: Final = {
@@ -332,7 +326,7 @@ class _Parser:
             Part.NUMBER: sign.replace("+", "") + token.raw,
         }.get(part, token.raw.upper())
         try:
-            literal = typed(column, part, text)
+            literal = literal_of(column, part, text)
         except UnfitError as unfit:
             raise InvalidQuestion(self._parameter, self._text, token.start, str(unfit), column.kind) from None
         self._advance()
@@ -341,3 +335,41 @@ class _Parser:
 
 def _keyword(token: _Token) -> Part | None:
     return _KEYWORDS.get(token.raw.upper()) if token.kind == "word" and token.raw.isascii() else None
+
+
+def compare(column: Column, operator: Operator, literal: Literal) -> Compare | Settled:
+    """Return the comparison of a column with a literal, as one with a value that the column can have."""
+    value = literal.value
+    if not isinstance(value, Fraction):
+        return Compare(column, operator, value)
+    text = f"{quoted(column.name)} {operator} {literal.text}"
+    if operator in (Operator.EQ, Operator.NE):
+        if _occurs(value, column.exact):
+            return Compare(column, operator, int(value))
+        return Settled(column, operator is Operator.NE, text)
+    upwards = operator in (Operator.GT, Operator.GE)
+    nearest = math.ceil(value) if upwards else math.floor(value)  # the nearest value that decides the same
+    if nearest != value:
+        operator = Operator.GE if upwards else Operator.LE
+    exact = column.exact
+    if exact is None or exact.low <= nearest <= exact.high:
+        return Compare(column, operator, nearest)
+    return Settled(column, upwards == (nearest < exact.low), text)
+
+
+def one_of(column: Column, literals: Sequence[Literal]) -> OneOf | Settled:
+    """Return the comparison of a column with a list of literals: each once, and only those that can occur."""
+    values = [
+        int(literal.value) if isinstance(literal.value, Fraction) else literal.value
+        for literal in literals
+        if not isinstance(literal.value, Fraction) or _occurs(literal.value, column.exact)
+    ]
+    if values:
+        return OneOf(column, tuple(dict.fromkeys(values)))
+    listed = ", ".join(literal.text for literal in literals)  # numbers: no other literal is settled
+    return Settled(column, holds=False, text=f"{quoted(column.name)} IN ({listed})")
+
+
+def _occurs(value: Fraction, exact: Exact | None) -> bool:
+    """Return whether a column has such a value."""
+    return value.denominator == 1 and exact is not None and exact.low <= value <= exact.high

@@ -1,4 +1,4 @@
-"""Values of a column's kind: from what a caller's program holds, and from ISO text.
+"""Values of a column's kind: from what a caller's program holds, and from what is written in a predicate.
 
 >>> from targetcharge.queries.columns import Exact
 >>> fit = fitting(Column("price", Kind.NUMBER, Exact(scale=2, low=0, high=99999)))
@@ -6,8 +6,9 @@
 (950, 999, None, None)
 >>> iso_time("2024-01-31 08:00")
 datetime.datetime(2024, 1, 31, 8, 0)
->>> print(as_time("31.1.2024"))
-None
+>>> literal_of(Column("age", Kind.NUMBER, Exact(0, -128, 127)), Part.TEXT, "65")
+Traceback (most recent call last):
+targetcharge.queries.values.UnfitError: age is a number: write 65, not '65'
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import datetime as dt
 import decimal
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
 from targetcharge.queries.columns import Column, Kind
-from targetcharge.queries.predicates import decimal_text
+from targetcharge.queries.grammar import MOST_SHOWN, Part
+from targetcharge.queries.predicates import decimal_text, quoted, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +43,11 @@ ISO_TIME: Final = re.compile(
 DAYS: Final = np.dtype("datetime64[D]")
 """The type of numpy's dates."""
 
+LARGEST: Final = 2**63
+"""An exact literal is nearer to 0 than this."""
+MOST_DIGITS: Final = 38
+"""Significant digits of an exact literal."""
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _DATE_LENGTH: Final = len("2024-01-31")
 _MOST_DIGITS: Final = 100
 _EXACTLY: Final = decimal.Context(prec=_MOST_DIGITS, traps=[decimal.Inexact, decimal.InvalidOperation])
@@ -209,3 +218,105 @@ def _decimal_units(value: float | Decimal, scale: int) -> int | None:
         return int(number.scaleb(scale, _EXACTLY).to_integral_exact(context=_EXACTLY))
     except decimal.DecimalException:
         return None
+
+
+# Literals of predicates
+
+
+class UnfitError(Exception):
+    """A value is not one of its column's. Internal: it says what to write instead, to those who know where."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal of a column.
+
+    Attributes:
+        text: a number with its sign; what a text's quotes hold; TRUE or FALSE.
+        value: of the column's kind. For exact numbers that is a fraction, in steps of 10^-scale: the column need
+            not have such a value.
+    """
+
+    text: str
+    value: Value | Fraction
+
+
+def literal_of(column: Column, part: Part, text: str) -> Literal:
+    """Return what was written beside a column as a value of its kind.
+
+    Args:
+        column: the column.
+        part: NUMBER, TEXT or TRUTH.
+        text: a number with its sign; what a text's quotes hold; TRUE or FALSE.
+
+    Raises:
+        UnfitError: if it is not of that kind.
+    """
+    if part is not {Kind.NUMBER: Part.NUMBER, Kind.BOOLEAN: Part.TRUTH}.get(column.kind, Part.TEXT):
+        raise UnfitError(_mismatch(column, part, text))
+    match column.kind:
+        case Kind.NUMBER:
+            return Literal(text, _exactly(text, column.exact) if column.exact else _double(text))
+        case Kind.TEXT:
+            return Literal(text, text)
+        case Kind.DATE | Kind.TIME:
+            return Literal(text, _instant(text, column))
+        case Kind.BOOLEAN:
+            return Literal(text, text == "TRUE")
+
+
+def _mismatch(column: Column, part: Part, text: str) -> str:
+    name, short = quoted(column.name), len(text) <= MOST_SHOWN
+    if column.kind is Kind.NUMBER:
+        if part is Part.TEXT and short and _NUMBER.fullmatch(text):
+            return f"{name} is a number: write {text}, not {text_literal(text)}"
+        return f"{name} is a number: write one without quotes, such as 65"
+    if column.kind is Kind.TEXT:
+        wanted = text_literal(text) if short and part is Part.NUMBER else "it in single quotes, such as 'flu'"
+        return f"{name} is text: write {wanted}{f', not {text}' if short else ''}"
+    if column.kind is Kind.BOOLEAN:
+        return f"{name} is a boolean: write TRUE or FALSE, without quotes"
+    return _not_iso(column)
+
+
+def _not_iso(column: Column) -> str:
+    name = quoted(column.name)
+    if column.kind is Kind.DATE:
+        return f"{name} is a date: write one as text in the form '2024-01-31'"
+    return f"{name} is a time: write one as text in the form '2024-01-31 08:00:00' or '2024-01-31', without a zone"
+
+
+def _instant(text: str, column: Column) -> dt.date | dt.datetime:
+    try:
+        return iso_date(text) if column.kind is Kind.DATE else iso_time(text)
+    except ValueError:
+        formed = (ISO_DATE if column.kind is Kind.DATE else ISO_TIME).fullmatch(text)
+        raise UnfitError("the calendar has no such day" if formed else _not_iso(column)) from None
+
+
+def _double(text: str) -> float:
+    """Return a decimal number in double precision, 0 without a sign."""
+    number = float(text)
+    if not math.isfinite(number):
+        msg = "this number is beyond the range of numbers"
+        raise UnfitError(msg)
+    if number == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
+        msg = "this number is too small to tell from 0: write 0"
+        raise UnfitError(msg)
+    return number + 0.0
+
+
+def _exactly(text: str, exact: Exact) -> Fraction:
+    """Return a decimal number as it is, in steps of 10^-scale."""
+    if _double(text) == 0:  # with an exponent that would take long to write out, perhaps
+        return Fraction(0)
+    number = Decimal(text)
+    if len(number.as_tuple().digits) > MOST_DIGITS:
+        msg = f"this number has more than {MOST_DIGITS} digits"
+        raise UnfitError(msg)
+    if abs(number) >= LARGEST:
+        msg = f"this number is too large: write one between -{LARGEST} and {LARGEST}"
+        raise UnfitError(msg)
+    factor: int = 10**exact.scale
+    return Fraction(number) * factor

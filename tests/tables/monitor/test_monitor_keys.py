@@ -276,7 +276,7 @@ def test_keys_are_asked_one_by_one_on_several_meters():
 def test_keys_that_were_declared_before_are_keys_of_their_columns_only():
     with opened(people(0, 600)) as table:
         keys = Keys((table.schema["kind"],), (("a",), ("b",), ("c",)))
-        some = keys.some([2, 0])
+        some = keys.at([2, 0])
         assert some.values == (("c",), ("a",))
         answers = table.ask(tc.questions.watch(None, "kind", some, 500, label="mine"))
         assert [answer.key for answer in answers] == ["c", "a"]
@@ -286,7 +286,7 @@ def test_keys_that_were_declared_before_are_keys_of_their_columns_only():
             table.watch(None, "cost", keys, 500)
         assert slip.value.name == "by"
         with pytest.raises(tc.InvalidParameter, match="at least one"):
-            table.watch(None, "kind", keys.some([]), 500)
+            table.watch(None, "kind", keys.at([]), 500)
         with pytest.raises(tc.InvalidParameter, match="label is 3; it must be text"):
             table.ask(tc.questions.watch(None, "kind", keys, 500, label=3))
         assert len(table.transcript) == 2

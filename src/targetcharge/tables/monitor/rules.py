@@ -212,7 +212,7 @@ class CheckedRule:
             low = [place for place, state in left if not state.high]
             left = [(place, state) for place, state in left if state.high]
             if low:
-                keys = self.watch.keys.some(low)
+                keys = self.watch.keys.at(low)
                 yield replace(self.watch, what=self._number(day), keys=keys, label=label.text())
         for place, state in left:
             text = replace(label, key=self.published_keys[place]).text()
