@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.goodness import DRAWS, BufferedEntropy, pvalue
 from tests.learning.small_votes import LAWS, noisy_max, published, tables, with_test
-from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
 
 from targetcharge.learning.votes import MODES, Aggregator, Agreement, VoteDrawing, Votes, target_of
 from targetcharge.mechanisms import noisy_max as scalar

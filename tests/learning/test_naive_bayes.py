@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 from sklearn.naive_bayes import CategoricalNB
 from tests.discrete_laplace import DiscreteLaplace
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 from tests.sessions.scripted import budget_of
 
 import targetcharge as tc

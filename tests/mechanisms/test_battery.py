@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 from tests.discrete_laplace import DiscreteLaplace
-from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
+from tests.goodness import DRAWS, BufferedEntropy, pvalue
 
 import targetcharge as tc
 from targetcharge.mechanisms import above_threshold, batch_by_key, batch_by_name

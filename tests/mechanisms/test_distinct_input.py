@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 from tests.sessions.scripted import opened
 
 import targetcharge as tc

@@ -6,13 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2_contingency, chisquare
-from tests.mechanisms.goodness import BufferedEntropy, pvalue
+from tests.goodness import BufferedEntropy, assert_only, draws_to_tell, pvalue
 from tests.mechanisms.maxima_samples import marginal, sample
 
 from targetcharge.mechanisms import distinct_count
 from targetcharge.mechanisms.distinct import DistinctEstimate, MaximaLaw
 
-RUNS = 20_000
 BUCKETS = 16
 
 
@@ -35,7 +34,7 @@ def two_buckets(monkeypatch):
     )
 
 
-def runs(epsilon, data, entropy, count=RUNS):
+def runs(epsilon, data, entropy, count):
     algorithm = distinct_count(itself, epsilon, buckets=BUCKETS)
     return np.array([divmod(algorithm.run(data, entropy), 1000) for _ in range(count)])
 
@@ -47,12 +46,12 @@ def runs(epsilon, data, entropy, count=RUNS):
 @pytest.mark.parametrize(("epsilon", "elements"), [(0.5, 0), (0.5, 50), (0.2, 100), (2.0, 30)])
 def test_a_buckets_maximum_follows_the_law_and_no_other(epsilon, elements):
     law = MaximaLaw.of(Fraction(epsilon))
-    drawn = runs(epsilon, [f"element {number}" for number in range(elements)], BufferedEntropy(7))
+    right = marginal(law, BUCKETS, elements)
+    wrong = marginal(law, BUCKETS, elements, law.phantoms + 1), marginal(law, BUCKETS, elements + 4 * BUCKETS)
+    count = draws_to_tell(right, *wrong)
+    drawn = runs(epsilon, [f"element {number}" for number in range(elements)], BufferedEntropy(7), count)
     for bucket in range(2):
-        counts = Counter(drawn[:, bucket].tolist())
-        assert pvalue(counts, marginal(law, BUCKETS, elements)) > 1e-9
-        assert pvalue(counts, marginal(law, BUCKETS, elements, law.phantoms + 1)) < 1e-9
-        assert pvalue(counts, marginal(law, BUCKETS, elements + 4 * BUCKETS)) < 1e-9
+        assert_only(Counter(drawn[:, bucket].tolist()), right, *wrong)
 
 
 @pytest.mark.usefixtures("two_buckets")

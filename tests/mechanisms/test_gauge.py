@@ -2,19 +2,19 @@
 
 import itertools
 import math
-import os
 import random
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
+from tests.sizes import size
 
 from targetcharge.mechanisms import above_threshold, changed, noisy_count
 from targetcharge.mechanisms.accuracy import COUNTED, gauged, grid, occupancy
 
-TRIALS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000")) // 100
+TRIALS = size(2000, 10_000)
 
 STEPS = {
     "1": Fraction(1),

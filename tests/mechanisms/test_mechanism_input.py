@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.mechanisms import (

@@ -9,7 +9,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import DRAWS, drawn, pvalue
+from scipy.integrate import simpson
+from tests.goodness import assert_only, drawn, draws_to_tell
+from tests.mechanisms.paths import law_of_paths
 from tests.randomness.sources import exact_law
 
 from targetcharge import BOUNDARY, UNCHANGED, Side
@@ -40,76 +42,91 @@ def law_by_oracle(algorithm, data, outcomes):
     return {outcome: probability for outcome, probability in law.items() if probability > 0}
 
 
-# Draws against the oracle, and against that of noise 5% wrong.
+# What is drawn, on every path, against the oracle, and against that of noise 5% wrong.
 
-SAMPLED = [
-    *[
-        pytest.param(lambda e: noisy_count(itself, e), epsilon, 7, WINDOW, 0.5, id=f"noisy_count-{epsilon}")
-        for epsilon in (0.1, 0.7, 2.0)
-    ],
-    pytest.param(lambda e: noisy_count(itself, e, sensitivity=3), 0.6, 0, WINDOW, 0.5, id="noisy_count-by-3"),
-    pytest.param(lambda e: above_threshold(itself, 9.5, e), 0.3, 7, [None, *WINDOW], 1, id="above-below"),
-    pytest.param(lambda e: above_threshold(itself, 0, e), 0.3, 3, [None, *WINDOW], 1, id="above-above"),
-    pytest.param(
-        lambda e: above_threshold(itself, 2, e, sensitivity=2), 0.5, 1, [None, *WINDOW], 1, id="above-sensitivity"
-    ),
-    pytest.param(lambda e: between_thresholds(itself, 5, 14.5, e), 0.2, 0, SIDES, 2, id="between-below"),
-    pytest.param(lambda e: between_thresholds(itself, -4, 4, e), 0.2, 0, SIDES, 2, id="between-inside"),
-    pytest.param(
-        lambda e: between_thresholds(itself, 5, 14.5, e, sensitivity=4), 0.8, 0, SIDES, 2, id="between-sums-below"
-    ),
-    pytest.param(
-        lambda e: between_thresholds(itself, -4, 4, e, sensitivity=4), 0.8, 0, SIDES, 2, id="between-sums-inside"
-    ),
-    pytest.param(lambda e: side_of_threshold(itself, 6.5, e), 0.3, 0, SIDES[::2], 1, id="side-below"),
-    pytest.param(
-        lambda e: side_of_threshold(itself, -6, e, sensitivity=3), 0.9, 1, SIDES[::2], 1, id="side-above-by-3"
-    ),
-    pytest.param(lambda e: changed(itself, 0, 3.5, e), 0.3, 7, [UNCHANGED, *WINDOW], 1, id="changed-from-below"),
-    pytest.param(
+PATHS = {
+    "noisy_count": (lambda e: noisy_count(itself, e), 0.7, 7, WINDOW),
+    "noisy_count-by-3": (lambda e: noisy_count(itself, e, sensitivity=3), 0.6, 0, WINDOW),
+    "above-below": (lambda e: above_threshold(itself, 9.5, e), 0.3, 7, [None, *WINDOW]),
+    "above-above": (lambda e: above_threshold(itself, 0, e), 0.3, 3, [None, *WINDOW]),
+    "above-sensitivity": (lambda e: above_threshold(itself, 2, e, sensitivity=2), 0.5, 1, [None, *WINDOW]),
+    "between-below": (lambda e: between_thresholds(itself, 5, 14.5, e), 0.2, 0, SIDES),
+    "between-inside": (lambda e: between_thresholds(itself, -4, 4, e), 0.2, 0, SIDES),
+    "between-sums-below": (lambda e: between_thresholds(itself, 5, 14.5, e, sensitivity=4), 0.8, 0, SIDES),
+    "between-sums-inside": (lambda e: between_thresholds(itself, -4, 4, e, sensitivity=4), 0.8, 0, SIDES),
+    "side-below": (lambda e: side_of_threshold(itself, 6.5, e), 0.3, 0, SIDES[::2]),
+    "side-above-by-3": (lambda e: side_of_threshold(itself, -6, e, sensitivity=3), 0.9, 1, SIDES[::2]),
+    "changed-from-below": (lambda e: changed(itself, 0, 3.5, e), 0.3, 7, [UNCHANGED, *WINDOW]),
+    "changed-above-a-threshold": (
         lambda e: changed(itself, 2, 5, e, threshold=12, sensitivity=2),
         0.6,
         0,
         [UNCHANGED, None, *WINDOW],
-        1,
-        id="changed-above-a-threshold",
     ),
-    pytest.param(lambda e: exponential(itself, e, 3), 0.6, SCORES[0], range(3), 1, id="exponential"),
-    pytest.param(
-        lambda e: exponential(itself, e, 4, sensitivity=2.5, monotone=True),
-        0.9,
-        SCORES[2],
-        range(4),
-        1,
-        id="exponential-floats",
-    ),
-    pytest.param(lambda e: permute_and_flip(itself, e, 3), 0.6, SCORES[0], range(3), 1, id="permute_and_flip"),
-    pytest.param(
+    "permute_and_flip": (lambda e: permute_and_flip(itself, e, 3), 0.6, SCORES[0], range(3)),
+    "permute_and_flip-floats": (
         lambda e: permute_and_flip(itself, e, 4, sensitivity=2.5, monotone=True),
         0.9,
         SCORES[2],
         range(4),
-        1,
-        id="permute_and_flip-floats",
     ),
-    pytest.param(lambda e: noisy_max(itself, e, 3), 0.6, (0, 3, 8), range(3), 1.5, id="noisy_max"),
-    pytest.param(
-        lambda e: noisy_max(itself, e, ["a", "b", "c"], sensitivity=2, monotone=True),
-        0.8,
-        (0, 3, 8),
-        "abc",
-        1.5,
-        id="noisy_max-monotone",
+    "noisy_max": (lambda e: noisy_max(itself, e, 2), 1.2, (0, 3), range(2)),
+    "noisy_max-monotone": (
+        lambda e: noisy_max(itself, e, ["a", "b"], sensitivity=2, monotone=True),
+        1.4,
+        (0, 3),
+        "ab",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("make", "epsilon", "data", "outcomes", "effort"), SAMPLED)
-def test_draws_follow_the_oracle_and_no_other_scale(make, epsilon, data, outcomes, effort):
-    counts = drawn(make(epsilon), data, round(DRAWS * effort))
-    assert pvalue(counts, law_by_oracle(make(epsilon), data, outcomes)) > 1e-9
-    assert pvalue(counts, law_by_oracle(make(epsilon * 1.05), data, outcomes)) < 1e-9
-    assert pvalue(counts, law_by_oracle(make(epsilon / 1.05), data, outcomes)) < 1e-9
+@pytest.mark.parametrize(("make", "epsilon", "data", "outcomes"), PATHS.values(), ids=PATHS)
+def test_the_paths_of_all_draws_give_the_oracle_and_no_other_scale(make, epsilon, data, outcomes):
+    found = law_of_paths(make(epsilon), data)
+    assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
+    assert set(found) <= set(outcomes)
+
+    def distance(other):
+        oracle = law_by_oracle(make(other), data, outcomes)
+        return math.fsum(abs(found.get(outcome, 0) - oracle.get(outcome, 0)) for outcome in outcomes)
+
+    assert distance(epsilon) < 1e-9
+    assert min(distance(epsilon * 1.05), distance(epsilon / 1.05)) > 1e-3
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("scores", "options"), [(SCORES[0], {}), (SCORES[2], {"sensitivity": 2.5, "monotone": True})]
+)
+def test_the_exponential_mechanism_has_its_law_after_any_number_of_tries(scores, options, tries):
+    """A try is an index and a coin; one that fails leaves nothing behind."""
+    found = law_of_paths(exponential(itself, 0.6, len(scores), **options), scores, draws=2 * tries)
+    taken = math.fsum(found.values())
+
+    def distance(factor):
+        oracle = exponential(itself, 0.6 * factor, len(scores), **options).oracle
+        return math.fsum(abs(mass / taken - oracle.probability(scores, index)) for index, mass in found.items())
+
+    assert distance(1) < 1e-12
+    assert min(distance(1.05), distance(1 / 1.05)) > 1e-3
+
+
+# Real draws, from the bits to the outcome.
+
+LADDER = (0, 3, 6, 9, 12)
+DRAWN = {
+    "noisy_count": (lambda e: noisy_count(itself, e), 0.1, 7, WINDOW),
+    "above": (lambda e: above_threshold(itself, 0, e), 0.3, 3, [None, *WINDOW]),
+    "exponential": (lambda e: exponential(itself, e, 5), 0.9, LADDER, range(5)),
+    "permute_and_flip": (lambda e: permute_and_flip(itself, e, 5), 0.6, LADDER, range(5)),
+    "noisy_max": (lambda e: noisy_max(itself, e, 5), 0.9, LADDER, range(5)),
+}
+
+
+@pytest.mark.parametrize(("make", "epsilon", "data", "outcomes"), DRAWN.values(), ids=DRAWN)
+def test_draws_follow_the_oracle_and_no_other_scale(make, epsilon, data, outcomes):
+    law, *wrong = (law_by_oracle(make(epsilon * factor), data, outcomes) for factor in (1, 1.05, 1 / 1.05))
+    assert_only(drawn(make(epsilon), data, draws_to_tell(law, *wrong)), law, *wrong)
 
 
 @pytest.mark.parametrize("scores", [(0, 1), (2, 0), (0, 0, 1)])
@@ -299,12 +316,12 @@ def test_permute_and_flip_is_noisy_max_with_exponential_noise(scores):
     flip, other = (make(itself, 2 * rate, len(scores)).oracle for make in (permute_and_flip, exponential))
     law = [flip.probability(scores, index) for index in range(len(scores))]
     assert abs(math.fsum(law) - 1) < 1e-12
-    noise = np.linspace(0, 60 / rate, 400_001)
+    noise = np.linspace(0, 60 / rate, 20_001)
     for index in {0, len(scores) // 2, len(scores) - 1}:
         above = noise + float(best - scores[index])
         beaten = [-np.expm1(-rate * (above + float(scores[index] - score))) for score in scores]
         density = rate * np.exp(-rate * above) * np.prod(np.delete(beaten, index, axis=0), axis=0)
-        assert law[index] == pytest.approx(np.trapezoid(density, noise), rel=1e-6, abs=1e-12)
+        assert law[index] == pytest.approx(simpson(density, x=noise), rel=1e-6, abs=1e-12)
     error = math.fsum(mass * (best - score) for mass, score in zip(law, scores, strict=True))
     worse = math.fsum(other.probability(scores, i) * (best - score) for i, score in enumerate(scores))
     assert error <= worse * (1 + 1e-12)

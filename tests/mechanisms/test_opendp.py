@@ -6,7 +6,7 @@ from collections import Counter
 
 import opendp.prelude as dp
 import pytest
-from tests.mechanisms.goodness import DRAWS, pvalue
+from tests.goodness import DRAWS, pvalue
 
 import targetcharge as tc
 from targetcharge.mechanisms import noisy_count

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from tests.accounting.neighbours import needed_price, order_at
-from tests.mechanisms.goodness import drawn
+from tests.goodness import drawn
 from tests.sessions.scripted import EPSILON, budget_of, opened
 
 import targetcharge as tc

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.accounting.neighbours import needed_price, order_at
-from tests.mechanisms.goodness import DRAWS, BufferedEntropy, drawn, pvalue
+from tests.goodness import BufferedEntropy, assert_only, drawn, draws_to_tell
+from tests.mechanisms.paths import law_of_paths
 
 import targetcharge as tc
 from targetcharge.mechanisms import (
@@ -68,46 +69,60 @@ class Remembered:
 # What they publish.
 
 
-@pytest.mark.parametrize(("count", "effort"), [(-5, 2), (-2, 1), (2, 1)])
-def test_boundary_publishes_its_law_and_no_other(count, effort):
-    """A 5% change of the mark's probability m is sqrt(draws·m/(1-m))/20 standard deviations: at least 10 here."""
-    counts = drawn(tc.boundary(sides(0.3)), count, DRAWS * effort)
-    law = dict(zip([tc.BOUNDARY, *SIDES], boundary_law(law_of(sides(0.3), count, SIDES)), strict=True))
-    assert pvalue(counts, law) > 1e-9
-    for factor in (1.05, 1 / 1.05):
-        mark = law[tc.BOUNDARY] * factor
-        wrong = {side: mass * (1 - mark) / (1 - law[tc.BOUNDARY]) for side, mass in law.items()}
-        assert pvalue(counts, wrong | {tc.BOUNDARY: mark}) < 1e-9
+def published_by_boundary(count):
+    return dict(zip([tc.BOUNDARY, *SIDES], boundary_law(law_of(sides(0.3), count, SIDES)), strict=True))
+
+
+def with_mark(law, mark):
+    """Return a law with another probability of the mark, and the rest in proportion."""
+    return {side: mass * (1 - mark) / (1 - law[tc.BOUNDARY]) for side, mass in law.items()} | {tc.BOUNDARY: mark}
+
+
+@pytest.mark.parametrize("count", [-5, -2, 2, 9])
+def test_the_paths_of_all_draws_give_the_law_of_boundary(count):
+    assert law_of_paths(tc.boundary(sides(0.3)), count) == pytest.approx(published_by_boundary(count), abs=1e-9)
+
+
+def test_boundary_draws_its_law_and_no_other():
+    law = published_by_boundary(2)
+    wrong = [with_mark(law, law[tc.BOUNDARY] * factor) for factor in (1.05, 1 / 1.05)]
+    assert_only(drawn(tc.boundary(sides(0.3)), 2, draws_to_tell(law, *wrong)), law, *wrong)
+
+
+def law_of_pairs(count, epsilon):
+    law = dict(zip(SIDES, law_of(sides(epsilon), count, SIDES), strict=True))
+    return {pair: law[pair[0]] * law[pair[1]] for pair in itertools.product(SIDES, repeat=2)}
 
 
 @pytest.mark.parametrize("wrapper", [tc.twice, tc.agreement])
 @pytest.mark.parametrize("count", [-3, 2])
-def test_two_runs_are_independent(wrapper, count):
-    counts = drawn(wrapper(sides(0.3)), count, DRAWS)
-    law = dict(zip(SIDES, law_of(sides(0.3), count, SIDES), strict=True))
-    pairs = {pair: law[pair[0]] * law[pair[1]] for pair in itertools.product(SIDES, repeat=2)}
-    assert pvalue(counts, pairs) > 1e-9
+def test_the_paths_of_all_draws_are_those_of_two_independent_runs(wrapper, count):
+    assert law_of_paths(wrapper(sides(0.9)), count) == pytest.approx(law_of_pairs(count, 0.9), abs=1e-9)
+
+
+def test_two_runs_draw_independently():
+    pairs = law_of_pairs(2, 0.3)
     alike = {pair: mass * (1.05 if pair[0] == pair[1] else 1) for pair, mass in pairs.items()}
-    assert pvalue(counts, {pair: mass / sum(alike.values()) for pair, mass in alike.items()}) < 1e-9
+    alike = {pair: mass / sum(alike.values()) for pair, mass in alike.items()}
+    assert_only(drawn(tc.twice(sides(0.3)), 2, draws_to_tell(pairs, alike)), pairs, alike)
 
 
 @pytest.mark.parametrize(
-    "wrapped",
+    ("wrapped", "data"),
     [
-        noisy_count(itself, 0.5),
-        exponential(itself, 0.5, 3),
-        noisy_max(itself, 0.5, 3),
-        permute_and_flip(itself, 0.5, 3),
+        (noisy_count(itself, 0.5), 3),
+        (permute_and_flip(itself, 0.5, 3), (0, 4, 9)),
+        (noisy_max(itself, 1.0, 2), (0, 4)),
     ],
 )
-def test_boundary_of_other_algorithms(wrapped):
-    data = 3 if wrapped.name.startswith("noisy_count") else (0, 4, 9)
+def test_boundary_of_other_algorithms(wrapped, data):
     rest = wrapped.oracle.rest(data)
-    counts = drawn(tc.boundary(replace(wrapped, oracle=Remembered(rest))), data, DRAWS)
     mark = min(1 / 3, rest / (1 + rest))
-    assert pvalue(counts, {tc.BOUNDARY: mark}) > 1e-9
-    assert pvalue(counts, {tc.BOUNDARY: mark * 1.05}) < 1e-9
-    assert pvalue(counts, {tc.BOUNDARY: mark / 1.05}) < 1e-9
+    law = law_of_paths(tc.boundary(replace(wrapped, oracle=Remembered(rest))), data)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-9)
+    for outcome, mass in law.items():
+        alone = wrapped.oracle.probability(data, outcome)
+        assert mass == pytest.approx(mark if outcome is tc.BOUNDARY else (1 - mark) * alone, abs=1e-9)
 
 
 @pytest.mark.parametrize("wrapped", [noisy_count, exponential, noisy_max, permute_and_flip])

@@ -1,19 +1,18 @@
 import importlib
 import math
-import os
+from collections import Counter
 
 import numpy as np
 import opendp.prelude as dp
 import pytest
 from scipy.stats import chi2, chisquare
+from tests.goodness import FAR, BufferedEntropy, assert_only, draws_to_tell
 from tests.randomness.sources import SeededEntropy, exact_law
 
 from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace, discrete_laplace_array, geometric
 
 bernoulli_module = importlib.import_module("targetcharge.randomness.coins")
 laplace_module = importlib.import_module("targetcharge.randomness.laplace")
-
-DRAWS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000"))
 
 
 def law_of(rate, reach):
@@ -35,19 +34,25 @@ def pvalue(draws, rate):
     return chisquare(observed, expected * observed.sum() / expected.sum()).pvalue
 
 
+def law_by_value(rate):
+    reach = math.ceil(20 / rate)
+    return dict(zip(range(-reach, reach + 1), law_of(rate, reach)[1:-1].tolist(), strict=True))
+
+
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.7, 2.0])
 @pytest.mark.parametrize("kind", ["scalar", "array", "system array"])
 def test_noise_has_the_right_scale_and_no_other(epsilon, kind):
     rate = Rate.at_most(epsilon)
+    law, *wrong = (law_by_value(epsilon * factor) for factor in (1, 1.05, 1 / 1.05))
+    count = draws_to_tell(law, *wrong)
     if kind == "scalar":
-        entropy = SeededEntropy(5)
-        draws = [discrete_laplace(entropy, rate) for _ in range(DRAWS // 2)]
+        entropy = BufferedEntropy(5)
+        draws = [discrete_laplace(entropy, rate) for _ in range(count)]
     else:
         entropy = SystemEntropy() if kind == "system array" else SeededEntropy(6)
-        draws = discrete_laplace_array(entropy, rate, DRAWS)
-    assert pvalue(draws, epsilon) > 1e-9
-    assert pvalue(draws, epsilon * 1.05) < 1e-9
-    assert pvalue(draws, epsilon / 1.05) < 1e-9
+        draws = discrete_laplace_array(entropy, rate, count).tolist()
+    assert pvalue(draws, epsilon) > FAR
+    assert_only(Counter(draws), law, *wrong)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import DRAWS, BufferedEntropy, pvalue
+from tests.goodness import DRAWS, BufferedEntropy, pvalue
 from tests.streaming.scripted_estimates import GRID, law_of, naive_scores, next_place
 
 from targetcharge.streaming.consensus import Consensus, Grid

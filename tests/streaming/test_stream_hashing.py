@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 
 from targetcharge.streaming import hashing
 from targetcharge.streaming.hashing import PRIME, Polynomials

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import ENOUGH, BufferedEntropy, pvalue
+from tests.goodness import ENOUGH, BufferedEntropy, pvalue
 from tests.streaming.scripted_estimates import GRID, ScriptedCopies, next_place
 
 import targetcharge as tc

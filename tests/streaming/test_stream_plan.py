@@ -5,7 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import plan, share_of_wrong_copies

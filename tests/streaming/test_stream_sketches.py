@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import DistinctValues, SecondMoment, sketches

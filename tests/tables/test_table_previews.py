@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.discrete_laplace import DiscreteLaplace
-from tests.mechanisms.goodness import BufferedEntropy
+from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.engines.duckdb.connection import Connection
