@@ -165,7 +165,7 @@ def test_declarations():
         with pytest.raises(AssertionError, match="drawn together"):
             test.run(None, BufferedEntropy(1))
     assert batch_by_key(itself, KEYS, 1, 0.3).algorithms[0].name == "batch_by_key(itself)"
-    names = [test.name for test in batch_by_name(itself, ["x", "y"], [1, 2], 0.3).tests]
+    names = [test.name for test in batch_by_name(itself, ["x", "y"], [1, 2], 0.3).algorithms]
     assert names == ["x", "y"]
 
 
