@@ -31,7 +31,6 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import Algorithm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
     from targetcharge.audit import Verdict
@@ -76,6 +75,8 @@ def audit(
     """
     if plot is not None:
         new_figure(plot)  # whether it can be drawn, before the wait
+    if delta is not None and epsilon is None:
+        raise InvalidParameter("--delta", delta, "given with --epsilon, and only with it")
     with redirect_stdout(sys.stderr), _progress(quiet=as_json) as progress:  # what the audited code prints
         name, function, module = _load(what)
         task = progress.add_task("runs")
@@ -83,7 +84,7 @@ def audit(
             function,
             _value("--data0", data0, module),
             _value("--data1", data1, module),
-            _claim(epsilon, delta),
+            None if epsilon is None else tc.Budget(epsilon, delta or 0.0),
             relation=relation.value,
             runs=runs,
             confidence=confidence,
@@ -167,20 +168,24 @@ def _load(what: str) -> tuple[str, object, ModuleType]:
         raise InvalidParameter("FUNCTION", what, f"in a file that can be run: {error!r}") from error
     function = getattr(module, name, None)
     if not isinstance(function, Algorithm) and not callable(function):
-        names = [key for key, value in vars(module).items() if _is_of(value, module)]
+        own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == alias)
+        algorithms = (name for name, value in vars(module).items() if isinstance(value, Algorithm))
+        names = dict.fromkeys((*own, *algorithms))
         raise InvalidParameter("FUNCTION", what, f"{_FORM}; {text} has {', '.join(names) or 'no functions'}")
     return name, function, module
-
-
-def _is_of(value: object, module: ModuleType) -> bool:
-    return isinstance(value, Algorithm) or getattr(value, "__module__", None) == module.__name__
 
 
 def _value(option: str, text: str, module: ModuleType) -> object:
     """Return an input: a Python literal, what a JSON file holds, or a name in FILE.py (a function is called)."""
     if text.isidentifier() and hasattr(module, text):
         value = getattr(module, text)
-        return _called(option, text, value) if callable(value) else value
+        try:
+            return value() if callable(value) else value
+        except KeyboardInterrupt:  # the user's
+            raise
+        except BaseException as error:
+            expected = f"a variable, or a function without parameters that returns an input; it raised {error!r}"
+            raise InvalidParameter(option, text, expected) from error
     try:
         if text.endswith(".json"):
             return json.loads(Path(text).read_text(encoding="utf-8"))
@@ -188,24 +193,6 @@ def _value(option: str, text: str, module: ModuleType) -> object:
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
         expected = f"a Python literal, a JSON file that can be read, or a name in FILE.py ({error})"
         raise InvalidParameter(option, text, expected) from None
-
-
-def _called(option: str, text: str, function: Callable[[], object]) -> object:
-    try:
-        return function()
-    except KeyboardInterrupt:  # the user's
-        raise
-    except BaseException as error:
-        expected = f"a variable, or a function without parameters that returns an input; it raised {error!r}"
-        raise InvalidParameter(option, text, expected) from error
-
-
-def _claim(epsilon: float | None, delta: float | None) -> tc.Budget | None:
-    if epsilon is None:
-        if delta is not None:
-            raise InvalidParameter("--delta", delta, "given with --epsilon, and only with it")
-        return None
-    return tc.Budget(epsilon, delta or 0.0)
 
 
 def _progress(*, quiet: bool) -> Progress:

@@ -61,7 +61,7 @@ class Mistake(InvalidParameter):
 
 
 def line(path: Path, number: int) -> str:
-    """Return where a line of a file is, for a mistake in it."""
+    """Return where a line of a file is."""
     return f"{path}, line {number}"
 
 

@@ -12,6 +12,7 @@ from targetcharge.errors import InvalidParameter, TooLarge
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from targetcharge.accounting.plan import Accounting, Plan
@@ -32,11 +33,7 @@ _STYLES: Final = {
 
 
 def new_figure(file: Path) -> Figure:
-    """Return an empty figure that will be saved in this file.
-
-    Raises:
-        InvalidParameter: if matplotlib is missing, the folder is, or the name has no ending that it knows.
-    """
+    """Return an empty figure that can be saved in this file: matplotlib, the folder and the ending are checked."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
@@ -54,12 +51,9 @@ def new_figure(file: Path) -> Figure:
     return figure
 
 
-def _save(figure: Figure, file: Path) -> None:
-    """Write the figure.
-
-    Raises:
-        InvalidParameter: if that fails.
-    """
+def _save(figure: Figure, axes: Axes, file: Path) -> None:
+    axes.grid(visible=True, which="both", alpha=0.2)
+    axes.legend(fontsize="small")
     try:
         figure.savefig(file, dpi=120)
     except (OSError, ValueError) as error:
@@ -67,11 +61,7 @@ def _save(figure: Figure, file: Path) -> None:
 
 
 def draw_plan(plan: Plan, file: Path) -> None:
-    """Draw ε' of the whole session against the number of hits, one line for each accounting.
-
-    Raises:
-        InvalidParameter: if matplotlib is missing or cannot write such a file.
-    """
+    """Draw ε' of the whole session against the number of hits, one line for each accounting."""
     figure = new_figure(file)
     query = next(row.query_epsilon for row in reversed(plan.rows) if row.query_epsilon)
     bought = [row.hits for row in plan.rows if row.pays_for == HITS and row.hits]
@@ -96,9 +86,7 @@ def draw_plan(plan: Plan, file: Path) -> None:
         ylabel=f"ε of the whole session at δ = {plan.budget.delta:g}",
         title=f"Query ε = {query:.4g}",
     )
-    axes.grid(visible=True, which="both", alpha=0.2)
-    axes.legend(fontsize="small")
-    _save(figure, file)
+    _save(figure, axes, file)
 
 
 def _values(way: Accounting, query: float, counts: np.ndarray, delta: float) -> list[float]:
@@ -114,11 +102,7 @@ def _values(way: Accounting, query: float, counts: np.ndarray, delta: float) -> 
 
 
 def draw_audit(verdict: Verdict, name: str, file: Path) -> None:
-    """Draw the δ(ε) that a claim implies, and the δ(ε) that the runs show.
-
-    Raises:
-        InvalidParameter: if matplotlib is missing or cannot write such a file.
-    """
+    """Draw the δ(ε) that a claim implies, and the δ(ε) that the runs show."""
     figure = new_figure(file)
     axes = figure.add_subplot()
     epsilons, claimed, attained = zip(*verdict.curve, strict=True)
@@ -135,6 +119,4 @@ def draw_audit(verdict: Verdict, name: str, file: Path) -> None:
         xlim=(0, max(epsilons)),
         title=f"{name}: {word}, {verdict.runs:,} runs on each input, confidence {verdict.confidence:g}",
     )
-    axes.grid(visible=True, alpha=0.2)
-    axes.legend(fontsize="small")
-    _save(figure, file)
+    _save(figure, axes, file)

@@ -7,7 +7,7 @@ import os
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -26,7 +26,7 @@ from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from targetcharge.cli.asking import Stop
     from targetcharge.cli.monitor_file import MonitorFile
@@ -65,7 +65,7 @@ def monitor(
 
 
 def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
-    """Look at the days that are due; end with the code that says what happened."""
+    """Look at the days that are due; end with the code that says what happened, what needs a hand comes first."""
     opening = _opening(file)
     rehearse(opening, lambda table: _days(_monitor(table, file), file, first, last))
     with note_locked(Path(opening.ledger), tell) as noted, stoppable() as stop:
@@ -73,12 +73,51 @@ def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callabl
             tell(f"making the ledger {opening.ledger}")
         with opening.open() as table:
             checked = _monitor(table, file)
-            ledger = inspect(Path(opening.ledger)).state.ledger
-            run = _Run(checked, Delivery(noted, ledger, file.name, file.alerts), tell)
+            delivery = Delivery(noted, inspect(Path(opening.ledger)).state.ledger, file.name, file.alerts)
             _tell_of_since(checked, first, tell)
-            run.catch_up(_days(checked, file, first, last), stop)
-            tell(run.summary(table))
-    run.end(stop)
+            looked, fired, stopped = _catch_up(checked, _days(checked, file, first, last), delivery, stop, tell)
+            left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+            tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
+    if stop.wanted:
+        raise typer.Exit(INTERRUPTED)
+    if stopped:
+        raise tc.Refused(stopped)
+    if fired:
+        raise typer.Exit(FIRED)
+
+
+def _catch_up(
+    checked: Monitor, days: Iterable[dt.date], delivery: Delivery, stop: Stop, tell: Callable[[str], None]
+) -> tuple[int, int, str]:
+    """Look at days in their order; first tell what an earlier run published and did not tell.
+
+    Returns:
+        How many days were looked at, how many alerts were told, and why the budget does not cover more.
+    """
+    looked, fired = 0, _deliver(checked, delivery, tell)
+    try:
+        for day in days:
+            look = checked.look(day)
+            looked += 1
+            fired += _deliver(checked, delivery, tell)
+            if look.stopped:
+                left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
+                tell(f"{day}: not answered: {left}")
+                return looked, fired, look.stopped
+            if stop.wanted:
+                break
+    except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
+        if not stop.hurried:
+            raise
+    return looked, fired, ""
+
+
+def _deliver(checked: Monitor, delivery: Delivery, tell: Callable[[str], None]) -> int:
+    alerts = checked.alerts(delivery.last_seq, former=True)
+    delivery.tell(alerts)
+    for alert in alerts:
+        tell(str(alert))
+    return len(alerts)
 
 
 def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
@@ -100,66 +139,6 @@ def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Cal
         say(f"{counted(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:\n")
         for question in checked.due(days[0]):
             say(f"\n{table.preview(question)}\n")
-
-
-@final
-class _Run:
-    """One run: looks at days until all are looked at, the budget is spent, or somebody wants to stop."""
-
-    def __init__(self, checked: Monitor, delivery: Delivery, tell: Callable[[str], None]) -> None:
-        self._monitor = checked
-        self._delivery = delivery
-        self._tell = tell
-        self._looked = 0
-        self._fired = 0
-        self._stopped = ""
-
-    def catch_up(self, days: Sequence[dt.date], stop: Stop) -> None:
-        """Look at days in their order; first tell what an earlier run published and did not tell."""
-        self._deliver()
-        try:
-            for day in days:
-                self._look(day)
-                if self._stopped or stop.wanted:
-                    return
-        except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
-            if not stop.hurried:
-                raise
-
-    def _look(self, day: dt.date) -> None:
-        look = self._monitor.look(day)
-        self._looked += 1
-        self._deliver()
-        if look.stopped:
-            left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
-            self._tell(f"{day}: not answered: {left}")
-            self._stopped = look.stopped
-
-    def _deliver(self) -> None:
-        alerts = self._monitor.alerts(self._delivery.last_seq, former=True)
-        self._delivery.tell(alerts)
-        self._fired += len(alerts)
-        for alert in alerts:
-            self._tell(str(alert))
-
-    def summary(self, table: tc.Table) -> str:
-        """Return how it went, in a sentence."""
-        left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
-        return f"{counted(self._looked, 'day')} looked at, {counted(self._fired, 'alert')}{left}"
-
-    def end(self, stop: Stop) -> None:
-        """End with the code that says what happened; what needs somebody's hand comes first.
-
-        Raises:
-            Refused: if the budget is spent.
-            typer.Exit: if Ctrl-C ended it, or something fired.
-        """
-        if stop.wanted:
-            raise typer.Exit(INTERRUPTED)
-        if self._stopped:
-            raise tc.Refused(self._stopped)
-        if self._fired:
-            raise typer.Exit(FIRED)
 
 
 def _opening(file: MonitorFile) -> Opening:

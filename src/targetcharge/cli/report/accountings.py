@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 _Figure = TypeVar("_Figure")
 
-EXACT: Final = "exact"
-RENYI: Final = "Rényi"
-PAPER: Final = "the paper’s theorem"
-PLAIN: Final = "plain composition"
-SHARED: Final = "exact, one budget for all"
+_PLAIN: Final = "plain composition"
 
 
 @final
@@ -60,18 +56,13 @@ class Row:
     @property
     def every(self) -> bool:
         """Return whether it pays for every answer."""
-        return self.name == PLAIN
+        return self.name == _PLAIN
 
 
 @final
 @dataclass(frozen=True)
 class OpenedMeter:
-    """A meter of a ledger, made again from the terms.
-
-    Attributes:
-        terms: of the ledger.
-        which: of its meters, if it has alternatives.
-    """
+    """A meter of a ledger, made again from the terms: which of them, if there are alternatives."""
 
     terms: Terms
     which: int
@@ -103,7 +94,7 @@ class OpenedMeter:
     def odometer(self, sums: Sums) -> Odometer | None:
         """Return the running figure; None if this version does not know what the meter was opened for."""
         terms, which = self.terms, self.which
-        if not self.targets:
+        if terms.meter == "exact" and not self.targets:
             return None
         meters, individual = max(1, len(terms.alternatives)), terms.charging == "individual"
         budget = Budget(terms.epsilon, terms.delta)
@@ -125,22 +116,20 @@ class OpenedMeter:
         if not self.targets or not self.bought:
             return []
         exact = None if any(isinstance(target, Boundary) for target in self.targets) else self._exact()
-        individual = self.terms.charging == "individual" and contents.hits
-        shared = (
-            Row(SHARED, self._exact_epsilon(contents.hits), contents.hits, self.bought) if individual else None
-        )
-        rows = exact, self._renyi(), self._paper(), shared if exact else None, self._plain(contents)
-        return [row for row in rows if row]
+        rows = [exact, self._renyi(), self._paper()]
+        if exact and contents.hits and self.terms.charging == "individual":
+            epsilon = self._exact_epsilon(contents.hits)
+            rows.append(Row("exact, one budget for all", epsilon, contents.hits, self.bought))
+        return [row for row in (*rows, self._plain(contents)) if row]
 
     def _exact(self) -> Row:
-        ours, epsilon = self.terms.meter == "exact", self._exact_epsilon(self.bought)
-        if epsilon is None and ours:
-            epsilon = self.terms.epsilon  # the hits were counted so that it is no more than that
-        buys: int | None = self.bought
-        if not ours:
-            quick = self.bought <= _most_hits(self.kind)
-            buys = _tried(lambda: exact_hits(self.terms.query_epsilon, self.budget, self.kind)) if quick else None
-        return Row(EXACT, epsilon, self.bought, buys, ours)
+        terms, hits = self.terms, self.bought
+        epsilon = self._exact_epsilon(hits)
+        if terms.meter == "exact":  # the hits were counted so that it is no more than the budget's
+            return Row("exact", terms.epsilon if epsilon is None else epsilon, hits, hits, ours=True)
+        quick = hits <= _most_hits(self.kind)
+        buys = _tried(lambda: exact_hits(terms.query_epsilon, self.budget, self.kind)) if quick else None
+        return Row("exact", epsilon, hits, buys)
 
     def _exact_epsilon(self, hits: int) -> float | None:
         """Return ε' of so many hits; None of several kinds at once, for which only hits can be computed."""
@@ -154,7 +143,7 @@ class OpenedMeter:
         priced = self.targets[0] if len(self.targets) == 1 else self.kind
         epsilon = _tried(lambda: renyi_epsilon(priced, query, hits, self.budget.delta))
         buys = hits if ours else _tried(lambda: renyi_hits(priced, query, self.budget))
-        return Row(RENYI, epsilon, hits, buys, ours)
+        return Row("Rényi", epsilon, hits, buys, ours)
 
     def _paper(self) -> Row | None:
         """Return the best of the paper's forms; of several targets the dearest."""
@@ -165,7 +154,7 @@ class OpenedMeter:
         costs = [_computed(lambda way: way.epsilon(query, hits, budget.delta), ways) for ways in forms]
         bought = [_computed(lambda way: way.hits(query, budget), ways) for ways in forms]
         epsilon = max(map(min, costs)) if all(costs) else None
-        return Row(PAPER, epsilon, hits, min(map(max, bought)) if all(bought) else None)
+        return Row("the paper’s theorem", epsilon, hits, min(map(max, bought)) if all(bought) else None)
 
     def _plain(self, contents: Contents) -> Row | None:
         """Return plain composition of what was published; a revision is of an outcome that is paid for already."""
@@ -178,11 +167,11 @@ class OpenedMeter:
         if len(epsilons) == 1:
             optimal = _tried(lambda: optimal_epsilon(largest, count, delta))
             if optimal is not None:
-                return Row(PLAIN, optimal, count, buys)
+                return Row(_PLAIN, optimal, count, buys)
         # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
         basic = sum(epsilon * times for epsilon, times in epsilons.items())
         squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
-        return Row(PLAIN, min(basic, advanced_epsilon(largest, squares, delta)), count, buys)
+        return Row(_PLAIN, min(basic, advanced_epsilon(largest, squares, delta)), count, buys)
 
 
 def _most_hits(kind: Kind) -> int:

@@ -19,6 +19,7 @@ from array import array
 from collections import Counter, deque
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-MOST_HITS: Final = 300
+_MOST_HITS: Final = 300
 """So many hits are listed, the last ones."""
 
 _AT_ONCE: Final = 60.0
@@ -156,16 +157,13 @@ class Noise:
 
     def at_least(self, distance: float) -> float:
         """Return the chance that a number so far above the threshold (below if negative) is said to reach it."""
-        if self.whole:
-            return NoiseLaw(1 / self.scale).at_least(-round(distance))
         tail = math.exp(-abs(distance) / self.scale) / 2
-        return tail if distance < 0 else 1 - tail
+        smooth = tail if distance < 0 else 1 - tail
+        return NoiseLaw(1 / self.scale).at_least(-round(distance)) if self.whole else smooth
 
-    def margin(self) -> str:
-        """Return within which distance 95% of draws are, in words."""
-        if self.whole:
-            return markup.number(NoiseLaw(1 / self.scale).margin())
-        return f"about {markup.number(self.scale * -math.log(1 - CONFIDENCE))}"
+    def margin(self) -> float:
+        """Return within which distance 95% of draws are; about that where numbers are not whole."""
+        return NoiseLaw(1 / self.scale).margin() if self.whole else self.scale * -math.log(1 - CONFIDENCE)
 
 
 class Charge(NamedTuple):
@@ -249,11 +247,10 @@ class Contents:
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
     noises: dict[float, Noise] = field(default_factory=dict)
     epsilons: Counter[float] = field(default_factory=Counter)
-    last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=MOST_HITS))
+    last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=_MOST_HITS))
     lost: list[Spent] = field(default_factory=list)
     vouched: list[int] = field(default_factory=list)
     chronology: Chronology = field(default_factory=Chronology)
-    _published: dict[tuple[tuple[PlainTarget, ...], float], float] = field(default_factory=dict, repr=False)
 
     @property
     def answers(self) -> int:
@@ -287,17 +284,16 @@ class Contents:
         if answer.hit:
             self.last_hits.append((tally.number, answer))
         if answer.release is None or answer.release == answer.seq:  # a revision is of an outcome drawn before
-            self.epsilons[self._as_published(answer)] += 1
+            self.epsilons[_published_epsilon(answer.targets, answer.epsilon)] += 1
         if answer.scale:
             self.noises.setdefault(answer.scale, Noise(answer.scale)).add(answer)
 
-    def _as_published(self, answer: Answer) -> float:
-        """Return the ε under which the answer alone is private: twice that of a run for two runs, say."""
-        name = answer.targets, answer.epsilon
-        if name not in self._published:
-            target = priced_like(answer.targets[0]) if len(answer.targets) == 1 else None
-            self._published[name] = target.published_epsilon(answer.epsilon) if target else answer.epsilon
-        return self._published[name]
+
+@lru_cache(maxsize=1000)
+def _published_epsilon(targets: tuple[PlainTarget, ...], epsilon: float) -> float:
+    """Return the ε under which an answer alone is private: twice that of a run for two runs, say."""
+    target = priced_like(targets[0]) if len(targets) == 1 else None
+    return target.published_epsilon(epsilon) if target else epsilon
 
 
 @final
