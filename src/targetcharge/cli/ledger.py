@@ -15,10 +15,9 @@ from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.results import console, note
-from targetcharge.cli.words import counted, cut, moment
+from targetcharge.cli.words import counted, line, moment
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
-from targetcharge.ledger.plain import to_plain
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
 from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.opening import ledger_place
@@ -40,11 +39,7 @@ TableOrLedger = Annotated[
 
 
 def ledger_of(file: str) -> Path:
-    """Return the ledger beside a table, or the file itself if that is one.
-
-    Raises:
-        Mistake: if there is none.
-    """
+    """Return the ledger beside a table, or the file itself if that is one."""
     path = Path(file)
     if path.is_file():
         with path.open("rb") as opened:
@@ -53,9 +48,8 @@ def ledger_of(file: str) -> Path:
     beside = Path(ledger_place(file))
     if beside.exists():
         return beside
-    if not path.exists():
-        raise Mistake(file, f"there is no such file, and no ledger {beside}")
-    raise Mistake(file, f"there is no ledger {beside}. If it is elsewhere, name it instead")
+    elsewhere = f"there is no ledger {beside}. If it is elsewhere, name it instead"
+    raise Mistake(file, elsewhere if path.exists() else f"there is no such file, and no ledger {beside}")
 
 
 def roomiest(found: Inspection) -> int:
@@ -195,7 +189,12 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case Answer():
             price = f"{entry.price:.4g}" if entry.hit else "free"
             asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
-            return moment(entry.received), f"{entry.algorithm}, {asked}", _outcome(entry.outcome), price
+            return (
+                moment(entry.received),
+                f"{entry.algorithm}, {asked}",
+                line(entry.outcome, _LONGEST, repr),
+                price,
+            )
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)
@@ -208,12 +207,3 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             return "", "a computation's δ", "", f"{from_grains(grains):g}"
         case Restored(number):
             return "", f"the owner vouched for a copy that ends at entry {number}", "", ""
-
-
-def _outcome(outcome: object) -> str:
-    """Return a published outcome, cut to a line; in hexadecimal if Python refuses to write it in decimal."""
-    try:
-        text = repr(outcome)
-    except ValueError:
-        text = json.dumps(to_plain(outcome))
-    return cut(text, _LONGEST)

@@ -22,7 +22,7 @@ from targetcharge.ledger.plain import to_plain
 from targetcharge.outcomes import BOUNDARY, UNCHANGED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from targetcharge.ledger import Answer
 
@@ -114,19 +114,19 @@ def outcome(answer: Answer, nothing: str = "nothing") -> str:
         return "yes" if answer.outcome else "no"
     if answer.outcome is UNCHANGED:
         return f"unchanged from {markup.number(answer.prior)}"
-    return "too close to call" if answer.outcome is BOUNDARY else _line(answer.outcome)
+    return "too close to call" if answer.outcome is BOUNDARY else line(answer.outcome)
 
 
 def key(answer: Answer) -> str:
     """Return the key of an answer, or the candidate of a selection that has none; empty if there is neither."""
     if answer.key is not None:
-        return " · ".join(map(_line, answer.key if isinstance(answer.key, tuple) else (answer.key,)))
+        return " · ".join(map(line, answer.key if isinstance(answer.key, tuple) else (answer.key,)))
     return "" if answer.candidate is None else f"candidate {answer.candidate}"
 
 
-def _line(value: object) -> str:
+def line(value: object, longest: int = _LONGEST, write: Callable[[object], str] = markup.number) -> str:
     """Return a value cut to a line; in hexadecimal if Python refuses to write it in decimal."""
     try:
-        return cut(markup.number(value), _LONGEST)
+        return cut(write(value), longest)
     except ValueError:
-        return cut(json.dumps(to_plain(value)), _LONGEST)
+        return cut(json.dumps(to_plain(value)), longest)

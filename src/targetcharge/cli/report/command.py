@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -92,20 +92,12 @@ def _check(output: Path, signature: bytes) -> None:
 def _write(output: Path, page: str) -> None:
     """Write the page, as a whole or not at all."""
     target = output.resolve()
-    made = ""
+    made = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        file, made = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(file, "w", encoding="utf-8", newline="\n") as opened:
+        with made.open("x", encoding="utf-8", newline="\n") as opened:
             opened.write(page)
-        os.chmod(made, 0o666 & ~_mask())  # noqa: PTH101 - as any new file: it is made to be handed on
-        os.replace(made, target)  # noqa: PTH105 - tempfile gives names, not paths
+        os.replace(made, target)  # noqa: PTH105 - a test lets it fail
     except OSError as error:
         with suppress(OSError):
-            os.unlink(made)  # noqa: PTH108 - as above
+            made.unlink()
         raise Mistake(_OPTION, f"{output} cannot be written ({error.strerror})") from None
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
