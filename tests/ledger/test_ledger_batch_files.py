@@ -1,4 +1,4 @@
-"""Sheets in a file: found again, every change noticed, and shown by the commands."""
+"""Batches in a file: found again, every change noticed, and shown by the commands."""
 
 import re
 import sqlite3
@@ -6,7 +6,7 @@ import time
 
 import pytest
 from tests.ledger.asking import crash, no, opened, spent, yes
-from tests.ledger.sheet_children import requests
+from tests.ledger.batch_children import requests
 from typer.testing import CliRunner
 
 import targetcharge as tc
@@ -18,7 +18,7 @@ from targetcharge.ledger.sqlite import inspect, verify
 
 @pytest.fixture
 def path(tmp_path):
-    """A ledger with a sheet between other entries, and one that was abandoned."""
+    """A ledger with a batch between other entries, and one that was abandoned."""
     path = tmp_path / "ledger.db"
     session = opened(path, 45)
     session.test(no)
@@ -31,19 +31,19 @@ def path(tmp_path):
 
 def stored(path):
     database = sqlite3.connect(path)
-    rows = database.execute("SELECT number, seq, body FROM entries WHERE body LIKE '%\"sheet\"%'").fetchall()
+    rows = database.execute("SELECT number, seq, body FROM entries WHERE body LIKE '%\"batch\"%'").fetchall()
     database.close()
     assert rows
     return rows[0]
 
 
-def test_the_file_has_the_last_seq_of_a_sheet_and_it_is_right(path):
+def test_the_file_has_the_last_seq_of_a_batch_and_it_is_right(path):
     number, seq, body = stored(path)
     assert (number, seq, entry_of(body).seq) == (3, 6, 6)
     assert verify(path) == 4
 
 
-def test_every_byte_of_a_stored_sheet_that_is_changed_is_noticed(path):
+def test_every_byte_of_a_stored_batch_that_is_changed_is_noticed(path):
     number, _, body = stored(path)
     database = sqlite3.connect(path, isolation_level=None)
     for place, letter in enumerate(body):
@@ -62,8 +62,8 @@ def test_every_byte_of_a_stored_sheet_that_is_changed_is_noticed(path):
 
 def test_a_session_that_is_opened_again_has_all_that_was_published(path):
     with opened(path, 45) as session:
-        (sheet,) = session.transcript.batches()
-        assert [answer.outcome for answer in sheet.answers] == ["cat", tc.BOUNDARY, "dog", "cat"]
+        (batch,) = session.transcript.batches()
+        assert [answer.outcome for answer in batch.answers] == ["cat", tc.BOUNDARY, "dog", "cat"]
         assert [answer.seq for answer in session.transcript] == [1, 2, 3, 4, 5, 6, 7]
         assert session.meter.hits == 3 + sum(entry.count for entry in spent(session))
         assert session.test(yes).seq > 7
@@ -71,7 +71,7 @@ def test_a_session_that_is_opened_again_has_all_that_was_published(path):
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory):
-    """A ledger with 100,000 answers in sheets, of which 44 are hits."""
+    """A ledger with 100,000 answers in batches, of which 44 are hits."""
     path = tmp_path_factory.mktemp("long") / "ledger.db"
     pattern = "".join("x" if place % 2300 == 100 else ".:"[place % 2] for place in range(100_000))
     with opened(path, 45) as session:
@@ -98,7 +98,7 @@ def test_the_ledger_commands_tell_of_a_hundred_thousand_answers_at_once(long):
     assert time.process_time() - begun < 10
 
 
-def test_the_report_counts_every_answer_and_every_hit_of_sheets(long, tmp_path):
+def test_the_report_counts_every_answer_and_every_hit_of_batches(long, tmp_path):
     begun = time.process_time()
     text = run("report", long, "--output", tmp_path / "report.html") + (tmp_path / "report.html").read_text()
     assert time.process_time() - begun < 20
@@ -106,12 +106,12 @@ def test_the_report_counts_every_answer_and_every_hit_of_sheets(long, tmp_path):
     contents = read_history(long).contents
     assert (contents.answers, contents.hits, sum(contents.chronology.counts)) == (100_001, 44, 100_001)
     assert sum(charge.hits for charge in contents.chronology.charges) == 44
-    spent_in_all = sum(charge.units[0] for charge in contents.chronology.charges)
+    spent_in_all = sum(charge.grains[0] for charge in contents.chronology.charges)
     assert spent_in_all == inspect(long).state.sums.spent[0]
 
 
-def test_the_report_shows_all_hits_of_a_sheet_in_its_time(tmp_path, monkeypatch):
-    """A sheet with three hits, and ten minutes later one with a single hit: the bars are three to one."""
+def test_the_report_shows_all_hits_of_a_batch_in_its_time(tmp_path, monkeypatch):
+    """A batch with three hits, and ten minutes later one with a single hit: the bars are three to one."""
     path, page = tmp_path / "ledger.db", tmp_path / "report.html"
     with opened(path, 45) as session:
         for received, pattern in ((1e9, ".xxx"), (1e9 + 600, "x...")):

@@ -1,4 +1,4 @@
-"""Sheets in ledgers: totals, seqs, text, damage, kills and races."""
+"""Batches in ledgers: totals, seqs, text, damage, kills and races."""
 
 import json
 from base64 import b64decode, b64encode
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.ledger.asking import bare_ledger, opened
-from tests.ledger.sheet_children import CLASSES, requests
+from tests.ledger.batch_children import CLASSES, requests
 
 import targetcharge as tc
 from targetcharge.ledger import Answer, BatchEntry, Settlement
@@ -17,7 +17,7 @@ from targetcharge.ledger.entries import Sums, entry_of, text_of
 from targetcharge.outcomes import Mark, Side
 
 
-def sheet_of(codes, hits=(), outcomes=CLASSES, seq=1, grains=(1,), **more):
+def batch_of(codes, hits=(), outcomes=CLASSES, seq=1, grains=(1,), **more):
     first = Answer(None, True, 1.0, seq, "labels", grains=grains, key=more.pop("key", 0), **more)
     return BatchEntry.of(first, outcomes, np.array(codes, dtype=np.intp), np.array(hits, dtype=np.intp))
 
@@ -34,12 +34,12 @@ def bare(request, tmp_path):
 
 def publish(ledger, most, codes, hits=(), count=None):
     ledger.reserve(replace(most, count=max(1, len(hits)) if count is None else count, answers=len(codes)))
-    sheet = sheet_of(codes, hits, seq=ledger.next_seq(len(codes)))
-    ledger.settle(Settlement((sheet,), durable=True))
-    return sheet
+    batch = batch_of(codes, hits, seq=ledger.next_seq(len(codes)))
+    ledger.settle(Settlement((batch,), durable=True))
+    return batch
 
 
-def test_a_sheet_charges_each_of_its_hits_and_a_sheet_of_misses_none(bare):
+def test_a_batch_charges_each_of_its_hits_and_a_batch_of_misses_none(bare):
     ledger, most = bare
     for hits in ((), (0,), (1, 3, 4), (), (0, 1, 2, 3, 4)):
         before = ledger.meters[0].hits
@@ -56,7 +56,7 @@ def test_hits_that_were_held_back_and_not_needed_are_free_again(bare):
     assert (ledger.meters[0].hits, ledger.meters[0].hits_left) == (30, 15)
 
 
-def test_a_sheet_is_covered_only_if_all_its_hits_are(bare):
+def test_a_batch_is_covered_only_if_all_its_hits_are(bare):
     ledger, most = bare
     publish(ledger, most, range(3), (0, 1, 2))
     with pytest.raises(tc.BudgetSpent):
@@ -64,12 +64,12 @@ def test_a_sheet_is_covered_only_if_all_its_hits_are(bare):
     ledger.reserve(replace(most, count=42))
 
 
-def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
+def test_seqs_of_batches_follow_each_other_and_those_of_answers(bare):
     ledger, most = bare
     seqs = []
     for count in (1, 3, 2000, 1, 999, 1001, 8192):
-        sheet = publish(ledger, most, [0] * count)
-        seqs += range(sheet.first.seq, sheet.seq + 1)
+        batch = publish(ledger, most, [0] * count)
+        seqs += range(batch.first.seq, batch.seq + 1)
         ledger.reserve(most)
         seqs.append(ledger.next_seq())
         ledger.settle(Settlement((Answer(None, False, 0.0, seqs[-1], grains=(0,)),)))
@@ -78,69 +78,69 @@ def test_seqs_of_sheets_follow_each_other_and_those_of_answers(bare):
     assert [answer.seq for answer in ledger.answers(9000)] == seqs[-9000:]
 
 
-def test_a_sheet_that_was_reserved_and_never_settled_is_spent(bare):
+def test_a_batch_that_was_reserved_and_never_settled_is_spent(bare):
     ledger, most = bare
     ledger.reserve(replace(most, count=7, answers=5))
     ledger.next_seq(5)
     ledger.forfeit("labels")
     assert ledger.meters[0].hits == 7
-    sheet = publish(ledger, most, [0, 1], (1,))
+    batch = publish(ledger, most, [0, 1], (1,))
     assert ledger.meters[0].hits == 8
-    assert sheet.first.seq > 5
-    assert list(ledger.answers()) == list(sheet.answers)
+    assert batch.first.seq > 5
+    assert list(ledger.answers()) == list(batch.answers)
 
 
-def test_entries_and_what_is_since_have_the_sheets_as_they_were(bare):
+def test_entries_and_what_is_since_have_the_batches_as_they_were(bare):
     ledger, most = bare
-    sheets = [publish(ledger, most, [0, 1, 2], (1,)), publish(ledger, most, [2] * 300)]
-    assert [entry for entry in ledger.entries() if isinstance(entry, BatchEntry)] == sheets
-    assert ledger.since(1)[1] == sheets[1:]
-    assert Sums.zero(1).plus(sheets[0]).plus(sheets[1]).hits == (1,)
+    batches = [publish(ledger, most, [0, 1, 2], (1,)), publish(ledger, most, [2] * 300)]
+    assert [entry for entry in ledger.entries() if isinstance(entry, BatchEntry)] == batches
+    assert ledger.since(1)[1] == batches[1:]
+    assert Sums.zero(1).plus(batches[0]).plus(batches[1]).hits == (1,)
 
 
-# What a sheet holds, and its text.
+# What a batch holds, and its text.
 
 
-def test_the_answers_of_a_sheet():
-    sheet = sheet_of(
+def test_the_answers_of_a_batch():
+    batch = batch_of(
         [1, 0, 2, 2], (2, 3), seq=5, key=100, grains=(3, 4), targets=(("T",),), epsilon=0.1, received=2.5
     )
-    answers = sheet.answers
+    answers = batch.answers
     assert [answer.seq for answer in answers] == [5, 6, 7, 8]
-    assert sheet.seq == 8
+    assert batch.seq == 8
     assert [answer.key for answer in answers] == [100, 101, 102, 103]
     assert [answer.outcome for answer in answers] == ["dog", "cat", tc.BOUNDARY, tc.BOUNDARY]
     assert [answer.hit for answer in answers] == [False, False, True, True]
     assert [answer.grains for answer in answers] == [(0, 0), (0, 0), (3, 4), (3, 4)]
     assert [answer.price for answer in answers] == [0.0, 0.0, 1.0, 1.0]
-    assert sheet.grains == (6, 8)
+    assert batch.grains == (6, 8)
     assert {(answer.targets, answer.epsilon, answer.received) for answer in answers} == {((("T",),), 0.1, 2.5)}
-    assert len(sheet) == 4
+    assert len(batch) == 4
 
 
 def test_a_meter_that_a_hit_does_not_charge_counts_no_hit():
-    sums = Sums.zero(2).plus(sheet_of([0, 0], (0, 1), grains=(3, 0)))
+    sums = Sums.zero(2).plus(batch_of([0, 0], (0, 1), grains=(3, 0)))
     assert (sums.spent, sums.hits) == ((6, 0), (2, 0))
 
 
 @pytest.mark.parametrize(("outcomes", "width"), [(255, 1), (256, 1), (257, 2), (2**16, 2)])
 def test_codes_take_a_byte_or_two(outcomes, width):
     codes = [0, outcomes - 1, outcomes // 2]
-    sheet = sheet_of(codes, (1,), outcomes=tuple(range(outcomes)))
-    assert len(sheet.codes) == 3 * width
-    assert (len(sheet), sheet.indices.tolist(), sheet.seq) == (3, codes, 3)
-    assert entry_of(text_of(sheet)) == sheet
+    batch = batch_of(codes, (1,), outcomes=tuple(range(outcomes)))
+    assert len(batch.codes) == 3 * width
+    assert (len(batch), batch.indices.tolist(), batch.seq) == (3, codes, 3)
+    assert entry_of(text_of(batch)) == batch
 
 
-def test_a_sheet_of_the_first_format_is_read():
+def test_a_batch_of_the_first_format_is_read():
     first = (
         '{"outcome":null,"hit":true,"price":1.0,"seq":1,"algorithm":"labels","target":"Everything()","epsilon":0.0,"delta":0.0,'
         '"received":0.0,"units":[1],"candidate":null,"release":null,"key":0}'
     )
     rest = '"outcomes":["cat","dog",{"mark":"boundary"}],"codes":"AAIB","hits":[1]'
     text = f'{{"version":1,"kind":"sheet","first":{first},{rest}}}'
-    assert entry_of(text) == sheet_of([0, 2, 1], (1,), targets=(("Everything",),))
-    assert sheet_of([258], outcomes=tuple(range(300))).codes == bytes([2, 1]), "the low byte first"
+    assert entry_of(text) == batch_of([0, 2, 1], (1,), targets=(("Everything",),))
+    assert batch_of([258], outcomes=tuple(range(300))).codes == bytes([2, 1]), "the low byte first"
 
 
 plain = (
@@ -156,27 +156,27 @@ outcome = st.recursive(plain, lambda inner: st.tuples(inner, inner), max_leaves=
 
 
 @st.composite
-def sheets(draw):
+def batches(draw):
     outcomes = draw(st.lists(outcome, min_size=1, max_size=6, unique_by=repr))
     outcomes += list(range(10**6, 10**6 + draw(st.sampled_from([0, 250, 256, 300]))))
     codes = draw(st.lists(st.integers(0, len(outcomes) - 1), min_size=1, max_size=30))
     hits = sorted(draw(st.sets(st.integers(0, len(codes) - 1))))
     units = tuple(draw(st.lists(st.integers(0, 2**130), min_size=1, max_size=3)))
     seq, key = draw(st.integers(1, 10**12)), draw(st.integers(0, 10**9))
-    return sheet_of(codes, hits, tuple(outcomes), seq, units, key=key, targets=((draw(st.text(max_size=5)),),))
+    return batch_of(codes, hits, tuple(outcomes), seq, units, key=key, targets=((draw(st.text(max_size=5)),),))
 
 
 @settings(deadline=None)
-@given(sheets())
-def test_a_sheet_survives_being_written_down(sheet):
-    text = text_of(sheet)
+@given(batches())
+def test_a_batch_survives_being_written_down(batch):
+    text = text_of(batch)
     found = entry_of(text)
-    assert found == sheet
-    assert repr(found) == repr(sheet), "equal, and of other types"
+    assert found == batch
+    assert repr(found) == repr(batch), "equal, and of other types"
     assert text_of(found) == text
     assert text.isascii()
-    assert found.answers == sheet.answers
-    assert Sums.zero(len(sheet.first.grains)).plus(found) == Sums.zero(len(sheet.first.grains)).plus(sheet)
+    assert found.answers == batch.answers
+    assert Sums.zero(len(batch.first.grains)).plus(found) == Sums.zero(len(batch.first.grains)).plus(batch)
 
 
 def damaged(body, **parts):
@@ -206,22 +206,22 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_sheet_is_refused(name):
-    body = json.loads(text_of(sheet_of([0, 1, 2], (1,))))
+def test_a_damaged_batch_is_refused(name):
+    body = json.loads(text_of(batch_of([0, 1, 2], (1,))))
     with pytest.raises(tc.LedgerError):
         entry_of(damaged(body, **DAMAGE[name]))
 
 
 def test_codes_of_two_bytes_that_lost_one_are_refused():
-    body = json.loads(text_of(sheet_of([0, 256], outcomes=tuple(range(300)))))
+    body = json.loads(text_of(batch_of([0, 256], outcomes=tuple(range(300)))))
     codes = b64decode(body["codes"])
     with pytest.raises(tc.LedgerError):
         entry_of(damaged(body, codes=b64encode(codes[:-1]).decode()))
 
 
 @pytest.mark.parametrize("field", ["first", "outcomes", "codes", "hit_places"])
-def test_a_sheet_without_one_of_its_parts_is_refused(field):
-    body = json.loads(text_of(sheet_of([0, 1, 2], (1,))))
+def test_a_batch_without_one_of_its_parts_is_refused(field):
+    body = json.loads(text_of(batch_of([0, 1, 2], (1,))))
     del body[field]
     with pytest.raises(tc.LedgerError):
         entry_of(json.dumps(body))
@@ -229,9 +229,9 @@ def test_a_sheet_without_one_of_its_parts_is_refused(field):
 
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_the_end_of_a_long_transcript_is_read_without_the_rest(tmp_path, monkeypatch, where):
-    """Only the sheets that hold the last answers are taken apart, and none for their number."""
+    """Only the batches that hold the last answers are taken apart, and none for their number."""
     taken, plain = [], BatchEntry.answers.fget
-    monkeypatch.setattr(BatchEntry, "answers", property(lambda sheet: (taken.append(sheet), plain(sheet))[1]))
+    monkeypatch.setattr(BatchEntry, "answers", property(lambda batch: (taken.append(batch), plain(batch))[1]))
     with opened(":memory:" if where == "memory" else tmp_path / "ledger.db", 45) as session:
         written = list(session.ask_batch(requests("..x" * 12)))
         assert len(session.transcript) == 36

@@ -1,12 +1,12 @@
-"""Sheets in processes that are killed, race or fork: no charge is lost, and no hit shared."""
+"""Batches in processes that are killed, race or fork: no charge is lost, and no hit shared."""
 
 import threading
 
 import pytest
-from tests.ledger import sheet_children
+from tests.ledger import batch_children
 from tests.ledger.asking import opened, spent, yes
 from tests.ledger.processes import child
-from tests.ledger.sheet_children import HITS, requests
+from tests.ledger.batch_children import HITS, requests
 
 import targetcharge as tc
 from targetcharge.ledger.entries import text_of
@@ -14,7 +14,7 @@ from targetcharge.ledger.sqlite import verify
 
 # Kills.
 
-# Of four hits that a sheet held back: what is charged after a kill, as (hits in sheets, hits abandoned).
+# Of four hits that a batch held back: what is charged after a kill, as (hits in batches, hits abandoned).
 AFTER_A_KILL = {
     "before reserving": (0, 0),
     "after reserving": (0, HITS),
@@ -28,15 +28,15 @@ AFTER_A_KILL = {
 
 
 @pytest.mark.parametrize("point", AFTER_A_KILL)
-def test_a_process_killed_in_a_sheet_pays_for_what_it_may_have_seen(tmp_path, point):
+def test_a_process_killed_in_a_batch_pays_for_what_it_may_have_seen(tmp_path, point):
     path = tmp_path / "ledger.db"
-    with child(sheet_children.dies_in_a_sheet, path, point) as process:
+    with child(batch_children.dies_in_a_batch, path, point) as process:
         assert process.heard() == []
         assert process.ends() == -9
     published, abandoned = AFTER_A_KILL[point]
     with opened(path, 45) as session:
         found = list(session.transcript.batches())
-        assert sum(len(sheet.hit_places) for sheet in found) == published
+        assert sum(len(batch.hit_places) for batch in found) == published
         assert sum(entry.count for entry in spent(session)) == abandoned
         assert session.meter.hits == published + abandoned
         one = session.meter.quote(tc.NotPrior(None), 0.01).grains
@@ -45,18 +45,18 @@ def test_a_process_killed_in_a_sheet_pays_for_what_it_may_have_seen(tmp_path, po
     assert verify(path) >= 1
 
 
-@pytest.mark.parametrize("sheets_before", [1, 3])
-def test_sheets_that_were_published_before_a_kill_are_there_after_it(tmp_path, sheets_before):
+@pytest.mark.parametrize("batches_before", [1, 3])
+def test_batches_that_were_published_before_a_kill_are_there_after_it(tmp_path, batches_before):
     path = tmp_path / "ledger.db"
-    with child(sheet_children.publishes_until_killed, path) as process:
-        told = [process.hear() for _ in range(sheets_before)]
+    with child(batch_children.publishes_until_killed, path) as process:
+        told = [process.hear() for _ in range(batches_before)]
         process.kill()
         told += process.heard()
     with opened(path, 229) as session:
-        found = [text_of(sheet) for sheet in session.transcript.batches()]
-        assert found[: len(told)] == told, "a sheet that was published is lost"
+        found = [text_of(batch) for batch in session.transcript.batches()]
+        assert found[: len(told)] == told, "a batch that was published is lost"
         assert len(found) <= len(told) + 1
-        hits = sum(len(sheet.hit_places) for sheet in session.transcript.batches())
+        hits = sum(len(batch.hit_places) for batch in session.transcript.batches())
         abandoned = sum(entry.count for entry in spent(session))
         assert session.meter.hits == hits + abandoned
         assert abandoned <= 32
@@ -69,12 +69,12 @@ def test_sheets_that_were_published_before_a_kill_are_there_after_it(tmp_path, s
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_processes_that_race_with_sheets_never_share_a_hit(tmp_path, seed):
+def test_processes_that_race_with_batches_never_share_a_hit(tmp_path, seed):
     path = tmp_path / "ledger.db"
     opened(path, 45).close()
     with (
-        child(sheet_children.asks_a_series, path, f"one {seed}") as one,
-        child(sheet_children.asks_a_series, path, f"two {seed}") as two,
+        child(batch_children.asks_a_series, path, f"one {seed}") as one,
+        child(batch_children.asks_a_series, path, f"two {seed}") as two,
     ):
         assert {one.hear(), two.hear()} == {"opened"}
         one.tell("go")
@@ -84,9 +84,9 @@ def test_processes_that_race_with_sheets_never_share_a_hit(tmp_path, seed):
     with opened(path, 45) as session:
         hits = 0
         for name, texts in told.items():
-            mine = [sheet for sheet in session.transcript.batches() if sheet.first.algorithm == name]
+            mine = [batch for batch in session.transcript.batches() if batch.first.algorithm == name]
             assert list(map(text_of, mine)) == texts
-            hits += sum(len(sheet.hit_places) for sheet in mine)
+            hits += sum(len(batch.hit_places) for batch in mine)
         assert session.meter.hits == hits == 45
         assert (session.meter.hits_left, spent(session)) == (0, [])
         seqs = [answer.seq for answer in session.transcript]
@@ -97,25 +97,25 @@ def test_processes_that_race_with_sheets_never_share_a_hit(tmp_path, seed):
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_a_series_that_was_begun_before_a_fork_is_refused_in_the_child(tmp_path, where):
     place = ":memory:" if where == "memory" else tmp_path / "ledger.db"
-    with child(sheet_children.forks_in_a_series, place) as process:
+    with child(batch_children.forks_in_a_series, place) as process:
         assert process.hear() == ["NotAllowed"] * 2
         assert process.hear() == "x" * 20
 
 
-def test_a_reader_in_another_thread_sees_whole_sheets_only(tmp_path):
+def test_a_reader_in_another_thread_sees_whole_batches_only(tmp_path):
     path, reading, done, seen = tmp_path / "ledger.db", threading.Event(), threading.Event(), []
 
     def read():
         with opened(path, 229) as reader:
             while not done.is_set():
-                seen.append([len(sheet.hit_places) for sheet in reader.transcript.batches()])
+                seen.append([len(batch.hit_places) for batch in reader.transcript.batches()])
                 reading.set()
 
     with opened(path, 229) as session:
         thread = threading.Thread(target=read)
         thread.start()
         assert reading.wait(30)
-        written = [len(sheet.hit_places) for sheet in session.ask_batch(requests(".x" * 200))]
+        written = [len(batch.hit_places) for batch in session.ask_batch(requests(".x" * 200))]
         done.set()
         thread.join(30)
     assert seen

@@ -1,4 +1,4 @@
-"""What the processes of the tests of sheets do. Each gets its end of a pipe first."""
+"""What the processes of the tests of batches do. Each gets its end of a pipe first."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from targetcharge.ledger.entries import text_of
 
 CLASSES = OUTCOMES
 HITS = 45 // 8
-"""What the first sheet of a session with 45 hits holds back."""
+"""What the first batch of a session with 45 hits holds back."""
 
 
 def requests(pattern, name="labels", before=None):
@@ -21,8 +21,8 @@ def requests(pattern, name="labels", before=None):
     return series(codes_of(pattern), epsilon=0.01, name=name, before=before)
 
 
-def dies_in_a_sheet(pipe, path, point):
-    """Ask for a sheet and die at a named point of it."""
+def dies_in_a_batch(pipe, path, point):
+    """Ask for a batch and die at a named point of it."""
     session = opened(path, 45)
 
     def prepare(*_):
@@ -33,34 +33,34 @@ def dies_in_a_sheet(pipe, path, point):
 
     if point in {"before reserving", "after reserving"}:
         prepare()
-    for sheet in session.ask_batch(requests(".x:x.", before=prepare)):
-        pipe.send(text_of(sheet))
+    for batch in session.ask_batch(requests(".x:x.", before=prepare)):
+        pipe.send(text_of(batch))
 
 
 def publishes_until_killed(pipe, path):
-    """Tell every sheet right after it was published."""
+    """Tell every batch right after it was published."""
     session = opened(path, 229)
     with suppress(tc.BudgetSpent):
-        for sheet in session.ask_batch(requests("..x" * 1000)):
-            pipe.send(text_of(sheet))
+        for batch in session.ask_batch(requests("..x" * 1000)):
+            pipe.send(text_of(batch))
             time.sleep(0.01)
 
 
 def asks_a_series(pipe, path, name):
-    """Ask a series at once with others, until the budget is spent; tell its sheets."""
+    """Ask a series at once with others, until the budget is spent; tell its batches."""
     session, texts = opened(path, 45), []
     pipe.send("opened")
     pipe.recv()
     with suppress(tc.BudgetSpent):
-        for sheet in session.ask_batch(requests(".:x" * 100, name)):
-            texts.append(text_of(sheet))  # noqa: PERF401 - what came before the budget ended counts
+        for batch in session.ask_batch(requests(".:x" * 100, name)):
+            texts.append(text_of(batch))  # noqa: PERF401 - what came before the budget ended counts
     pipe.send(texts)
     session.close()
     pipe.send("closed")
 
 
 def forks_in_a_series(pipe, place):
-    """Fork between two sheets, with some drawn and not published; the child tries to go on, and to begin anew."""
+    """Fork between two batches, with some drawn and not published; the child tries to go on, and to begin anew."""
     session = opened(place, 45)
     found = session.ask_batch(requests("x" * 20))
     published = [next(found)]
@@ -79,5 +79,5 @@ def forks_in_a_series(pipe, place):
         pipe.send(file.read().split(","))
     os.wait()
     published += found
-    pipe.send("".join("x" * len(sheet.hit_places) for sheet in published))
+    pipe.send("".join("x" * len(batch.hit_places) for batch in published))
     session.close()
