@@ -5,8 +5,8 @@ import threading
 import pytest
 from tests.ledger import batch_children
 from tests.ledger.asking import opened, spent, yes
-from tests.ledger.processes import child
 from tests.ledger.batch_children import HITS, requests
+from tests.ledger.processes import child
 
 import targetcharge as tc
 from targetcharge.ledger.entries import text_of
