@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from tests.ledger import exclusive_lock_children as children
 from tests.ledger.processes import child
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import locks
 from targetcharge.ledger.sqlite.locks import exclusive_lock
 
 SECONDS = 30.0
-ROUNDS = int(os.environ.get("TARGETCHARGE_ROUNDS", "200"))
+ROUNDS = size(200, 1000)
 
 
 @pytest.fixture

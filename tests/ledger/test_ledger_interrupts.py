@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.ledger.asking import broken, crash, entries, hits, no, opened, spent, told, yes
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.entries import Sums, answers_in
@@ -172,15 +173,14 @@ def interrupted(path, name, cold, number, again, moment):
     return interrupter.rang
 
 
-GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
-STRIDE = max(1, 450 // GAMES)
-"""Of some calls only every third moment is tried, unless more games are asked for."""
+STRIDE, FINE_STRIDE = size(13, 2), size(5, 1)
+"""One moment of so many is tried, and more of some calls."""
 
 
 @pytest.mark.parametrize("cold", [False, True], ids=["", "nothing held back"])
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_at_any_moment_of_a_call(tmp_path, name, cold):
-    stride = STRIDE if cold or name not in ("hit", "failure", "closing") else 1
+    stride = STRIDE if cold or name not in ("hit", "failure", "closing") else FINE_STRIDE
     number, rang = -stride, True
     while rang:
         number += stride
@@ -188,7 +188,7 @@ def test_ctrl_c_at_any_moment_of_a_call(tmp_path, name, cold):
     assert number > 20
 
 
-AGAIN = GAMES // 2
+AGAIN = size(30, 300)
 
 
 @pytest.mark.parametrize("name", ["hit", "selection", "pending"])

@@ -1,6 +1,5 @@
 """kill -9: at named points, at random moments, and after a thousand misses."""
 
-import os
 import random
 import time
 from collections import Counter
@@ -9,13 +8,14 @@ import pytest
 from tests.ledger import children
 from tests.ledger.asking import approximate, entries, hits, opened, spent, told, yes
 from tests.ledger.processes import child
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.entries import DeltaSpent
 from targetcharge.ledger.sqlite import verify
 from targetcharge.numerics.rounding import grains_up
 
-KILLS = int(os.environ.get("TARGETCHARGE_KILLS", "200"))
+KILLS = size(60, 600)
 ROUND = 10
 
 # What is charged after a kill, as (hits in the transcript, hits abandoned): the reservation in the file is spent,

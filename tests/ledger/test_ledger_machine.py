@@ -4,7 +4,6 @@ The model says what must be charged to the unit: every hit that was seen, every 
 reservation that was in the file.
 """
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,12 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.ledger.asking import crash, say
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.numerics.rounding import grains_up
 
-MACHINES = int(os.environ.get("TARGETCHARGE_MACHINES", "40"))
+MACHINES = size(20, 200)
 
 BUDGET = tc.Budget(1.0, 2e-6)
 RESERVED_DELTA = 5e-9

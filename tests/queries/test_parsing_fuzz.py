@@ -6,13 +6,13 @@ TARGETCHARGE_TEXTS is how many texts there are.
 """
 
 import logging
-import os
 import random
 
 import pytest
 from tests.queries.patients import ROWS, SCHEMA, write
 from tests.queries.texts import Texts
 from tests.queries.trees import check, meaning
+from tests.sizes import size
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter, InvalidQuestion
@@ -21,7 +21,7 @@ from targetcharge.queries.parser import parse
 
 SEEDS = range(4)
 TOGETHER = 20
-NUMBER = int(os.environ.get("TARGETCHARGE_TEXTS", "100000")) // len(SEEDS)
+NUMBER = size(20_000, 400_000) // len(SEEDS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,17 +1,17 @@
 """No game against a real session tells more than its meter claims, and some come close.
 
 Games are enumerated through `tc.Session` itself: answers, refusals, failures, meters and transcript on two
-neighbouring datasets. TARGETCHARGE_GAMES sets how many are played.
+neighbouring datasets.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 
 import numpy as np
 import pytest
 from tests.sessions.games import PLAIN, WITH_TWICE, Wanderer, climber
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting import exact_delta, exact_epsilon
@@ -19,7 +19,7 @@ from targetcharge.audit.exact import explore, hockey_stick, response
 from targetcharge.ledger import MemoryLedger
 from targetcharge.sessions.priced import Priced
 
-GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
+GAMES = size(50, 500)
 MULTIPLES = np.array([0.0, 0.5, 1.0, 1.7, 2.0, 3.0])
 TOLERANCE = 1e-12
 
@@ -56,7 +56,7 @@ def test_no_game_of_tests_releases_and_selections_tells_more_than_the_meter_clai
 
 @pytest.mark.parametrize("hits", [1, 2])
 def test_no_game_with_run_twice_tells_more_than_the_meter_claims(hits):
-    rows = seen(0.5, hits, WITH_TWICE, GAMES // 10)
+    rows = seen(0.5, hits, WITH_TWICE, GAMES // 8)
     assert (rows <= claims(0.5, hits, disagreement=True) + TOLERANCE).all()
 
 

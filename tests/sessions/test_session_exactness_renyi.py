@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 
 import numpy as np
 import pytest
 from tests.sessions.games import ALL, Wanderer
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting import exact_delta, exact_epsilon, renyi_epsilon
@@ -16,7 +16,7 @@ from targetcharge.audit.exact import explore, hockey_stick, moment, response
 from targetcharge.audit.exact import leaky as leaking
 from targetcharge.numerics.rounding import from_grains
 
-GAMES = int(os.environ.get("TARGETCHARGE_GAMES", "150"))
+GAMES = size(3, 30)
 TOLERANCE = 1e-12
 
 
@@ -32,7 +32,7 @@ def test_no_game_of_all_tools_and_several_epsilons_tells_more_than_the_budget(ta
     opened = renyi_opener(0.3, hits, target)
     meter = opened().meter
     most = from_grains(meter.tariff.capacity)
-    for game in range(GAMES // 20):
+    for game in range(GAMES):
         views = explore(opened, Wanderer.drawn(7000 * hits + game, (0.3, 0.15), ALL))
         assert moment(views, meter.tariff.order) <= most + TOLERANCE
         assert hockey_stick(views, [meter.guarantee.epsilon])[0] <= meter.guarantee.delta

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import gc
 import inspect
-import os
 import sys
 import threading
 
 import pytest
 from tests.sessions.leaks import DATA, SECRET, lets_out
 from tests.sessions.scripted import computes, gives, opened
+from tests.sizes import size
 
 SECONDS = 5.0
 
-STRIDE = max(1, 750 // int(os.environ.get("TARGETCHARGE_GAMES", "150")))
-"""With a file only every fifth moment is tried, unless more games are asked for."""
+STRIDE = size(13, 2)
+"""With a file only one moment of so many is tried."""
 
 
 class Interrupter:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from functools import cache
 
 import numpy as np
 import pytest
+from tests.sizes import size
 from tests.tables.exploring import chosen, claim_of, explore, verdict
 from tests.tables.tiny import budget, frames, opener, own, total
 from tests.tables.unit_games import climber, until, wandering
@@ -23,7 +23,7 @@ from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.audit.exact import ODOMETER, hockey_stick, judge, moment
 from targetcharge.tables.individual.roll import UnitRoll
 
-GAMES = int(os.environ.get("TARGETCHARGE_UNIT_GAMES", "8"))
+GAMES = size(4, 40)
 """Random games on each meter."""
 
 ROUNDING = 1e-12

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
 
 import pytest
 from tests.ledger.processes import child
 from tests.sessions.test_session_interrupts import Interrupter
+from tests.sizes import size
 from tests.tables import individual_children as children
 from tests.tables.individuals import Drawn, capacity, counters, crowd, opened
 from tests.tables.noise import silence
@@ -20,8 +20,8 @@ from targetcharge.tables.individual import UnitRoll
 MANY = 40
 FRAME = crowd((range(MANY), 0))
 
-STRIDE = max(1, 600 // int(os.environ.get("TARGETCHARGE_GAMES", "150")))
-"""Only some of the moments of a call are tried, unless more games are asked for."""
+STRIDE = size(17, 2)
+"""One moment of so many of a call is tried."""
 
 
 def spent(t):

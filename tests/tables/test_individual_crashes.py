@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from types import SimpleNamespace
 
 import pytest
 from tests.ledger.processes import Child, child
+from tests.sizes import size, spread
 from tests.tables import unit_children as children
 from tests.tables.individuals import Drawn, counters, opened
 from tests.tables.naive_units import Asked, asked_in, naive_of, random_rows, replay_of, replayed, table_of
 
 from targetcharge.ledger.entries import Spent
 
-ASKERS = int(os.environ.get("TARGETCHARGE_UNIT_ASKERS", "3"))
-ROUNDS = int(os.environ.get("TARGETCHARGE_UNIT_ROUNDS", "12"))
-MOMENTS = [int(each) for each in os.environ.get("TARGETCHARGE_UNIT_MOMENTS", "1 4").split()]
+ASKERS = size(3, 4)
+ROUNDS = size(8, 40)
+MOMENTS = spread(range(1, 5), 2)
 
 SNAPSHOTS = [random_rows(random.Random(11), 25, 70), random_rows(random.Random(12), 25, 20, first=15)]
 
@@ -68,7 +68,7 @@ def test_after_a_crash_the_counters_are_those_of_the_ledger(monkeypatch, tmp_pat
         found.close()
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("TARGETCHARGE_UNIT_RACES", "1"))))
+@pytest.mark.parametrize("seed", range(size(1, 10)))
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_processes_that_ask_at_the_same_time_draw_with_who_is_active_at_the_head(tmp_path, meter, seed):
     path, options = tmp_path / "ledger.db", options_of(meter, 4)

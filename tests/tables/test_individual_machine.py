@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 import shutil
 import tempfile
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from tests.sizes import size
 from tests.tables.individuals import Drawn, opened
 from tests.tables.naive_units import random_rows
 from tests.tables.paired import Pair, noise_of
@@ -135,8 +135,8 @@ class Units(RuleBasedStateMachine):
 
 TestUnits = Units.TestCase
 TestUnits.settings = settings(
-    max_examples=int(os.environ.get("TARGETCHARGE_UNIT_MACHINES", "12")),
-    stateful_step_count=int(os.environ.get("TARGETCHARGE_UNIT_STEPS", "25")),
+    max_examples=size(8, 50),
+    stateful_step_count=size(20, 40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

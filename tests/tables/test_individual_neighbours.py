@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import os
 import random
 from collections import deque
 
 import pytest
+from tests.sizes import size
 from tests.tables.individuals import Drawn, counters, opened
 from tests.tables.naive_units import random_rows, table_of
 from tests.tables.paired import Pair
@@ -20,8 +20,8 @@ from tests.tables.test_individual_simulation import Player
 
 import targetcharge as tc
 
-GAMES = int(os.environ.get("TARGETCHARGE_UNIT_GAMES", "5"))
-STEPS = int(os.environ.get("TARGETCHARGE_UNIT_STEPS", "25"))
+GAMES = size(3, 25)
+STEPS = size(20, 40)
 
 
 class Script:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 from contextlib import suppress
 from fractions import Fraction
 
 import pytest
+from tests.sizes import size
 from tests.tables.individuals import Drawn, counters, opened
 from tests.tables.naive_units import PREDICATES, Asked, random_rows, table_of
 from tests.tables.noise import silence
@@ -17,8 +17,8 @@ from tests.tables.paired import KEYS, Pair, days, hours, noise_of, what_of
 import targetcharge as tc
 from targetcharge.tables.individual import UnitRoll, roll
 
-GAMES = int(os.environ.get("TARGETCHARGE_UNIT_GAMES", "5"))
-STEPS = int(os.environ.get("TARGETCHARGE_UNIT_STEPS", "25"))
+GAMES = size(3, 25)
+STEPS = size(20, 40)
 
 SUMS = [
     ("fee", 0, 10, "1"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.sizes import size
 from tests.tables.measured import BY, WHERE, any_of, counted, grouped, totalled
 from tests.tables.noise import silence
 from tests.tables.worlds import SOURCES, UNITS, World
@@ -16,7 +16,7 @@ import targetcharge as tc
 from targetcharge.tables import questions
 from targetcharge.tables.numbers import number_of
 
-TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "160"))
+TABLES = size(60, 800)
 BUDGET = tc.Budget(100.0, 1e-6)
 
 

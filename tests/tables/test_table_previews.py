@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.discrete_laplace import DiscreteLaplace
 from tests.goodness import BufferedEntropy
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.engines.duckdb.connection import Connection
@@ -19,7 +19,7 @@ from targetcharge.mechanisms.noise import rate_for
 from targetcharge.tables import questions as q
 from targetcharge.tables.computing import algorithm_of, number_asked
 
-DRAWS = int(os.environ.get("TARGETCHARGE_DRAWS", "200000")) // 10
+DRAWS = size(20_000, 100_000)
 DISTANCES = [-60, -35, -10, -1, 0, 1, 10, 35, 60]
 
 

@@ -6,12 +6,12 @@ TARGETCHARGE_TABLES sets how many random tables are tried.
 from __future__ import annotations
 
 import math
-import os
 import random
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
+from tests.sizes import size
 from tests.tables.measured import BOUNDS, BY, GRIDS, WHERE
 from tests.tables.worlds import COLUMNS, SOURCES, UNITS, World
 
@@ -27,7 +27,7 @@ from targetcharge.tables.batteries import by_keys
 from targetcharge.tables.computing import algorithm_of
 from targetcharge.tables.numbers import number_of
 
-TABLES = int(os.environ.get("TARGETCHARGE_TABLES", "160"))
+TABLES = size(60, 800)
 KINDS = (*UNITS, "row")
 KEYS = {**BY, ("t", "b"): [(t, b) for t in ("a", "b", "") for b in (True, False)]}
 TIMES = {"days": tc.days("2024-01-01", "2024-01-03"), "hours": tc.hours("2024-01-01", "2024-01-02 03:00")}
