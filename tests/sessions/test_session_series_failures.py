@@ -21,7 +21,6 @@ from tests.sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger, SqliteLedger
-from targetcharge.mechanisms import batch_by_key
 from targetcharge.mechanisms.algorithm import Algorithm
 from targetcharge.sessions.batch import MOST_TOGETHER
 
@@ -46,17 +45,17 @@ def test_a_series_is_refused_where_there_are_alternatives():
 
 @pytest.mark.parametrize(
     "given",
-    [None, "series", 5, gives(True), [0, 1], batch_by_key(lambda _: [0], [1], 0, EPSILON)],
+    [None, "series", 5, gives(True), [0, 1]],
     ids=lambda each: type(each).__name__,
 )
 def test_anything_but_a_series_is_refused_by_name(given):
-    with pytest.raises(tc.InvalidParameter, match="series is"):
+    with pytest.raises(tc.InvalidParameter, match="batch is"):
         next(opened(3).ask_batch(given))
 
 
 def test_a_series_whose_algorithm_names_no_target_is_refused():
     requests = requests_batch(Algorithm("none", EPSILON, 0.0, lambda *_: None), OUTCOMES, 1, lambda *_: None)
-    with pytest.raises(tc.InvalidParameter, match="names its target"):
+    with pytest.raises(tc.InvalidParameter, match="name their targets"):
         next(opened(3).ask_batch(requests))
 
 
