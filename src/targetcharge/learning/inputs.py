@@ -52,13 +52,7 @@ _PROBLEMS: Final = {
 
 
 def features(estimator: BaseEstimator, name: str, table: ArrayLike, *, reset: bool) -> Features:
-    """Return a table of finite floating-point numbers.
-
-    Args:
-        estimator: learns the number and names of columns from the table, or already has them.
-        name: of the parameter.
-        table: array-like.
-        reset: whether it learns them.
+    """Return a table of finite floats, whose columns the estimator learns (`reset`) or has learned.
 
     Raises:
         InvalidParameter: with a text that holds no values.
@@ -85,12 +79,7 @@ def features(estimator: BaseEstimator, name: str, table: ArrayLike, *, reset: bo
 
 
 def labels(y: object, records: int) -> NDArray[np.generic]:
-    """Return the labels as one column of discrete values.
-
-    Args:
-        y: array-like, one label for each record.
-        records: how many there are.
-    """
+    """Return the labels as one column of discrete values, one for each record."""
     if y is None:
         expected = "given: PrivateLabeler requires y to be passed, but the target y is None"
         raise InvalidParameter("y", type(y), expected)
@@ -185,14 +174,9 @@ def check_no_cache(estimator: BaseEstimator) -> None:
 def rehearse(
     name: str, estimator: BaseEstimator, columns: int, classes: NDArray[np.generic], records: int | None = None
 ) -> None:
-    """Refuse an estimator that cannot learn from made-up data and predict classes.
+    """Refuse an estimator, a parameter of this name, that cannot learn from made-up data and predict classes.
 
-    Args:
-        name: of the parameter.
-        estimator: a clone of it is tried.
-        columns: of the data.
-        classes: sorted.
-        records: how many it will learn from, if that is known; a few of each class suffice.
+    It learns from as many made-up records as given, if that is known; a few of each class suffice.
 
     Raises:
         InvalidParameter: with what the estimator said; its own error is the cause.

@@ -138,8 +138,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 given); "plain", all labels.
             threshold: give no label if the noisy number of teachers who agree is below it.
             threshold_epsilon: the part of the query ε for that test; None for half.
-            caution: of mode "boundary", how readily doubt is marked: 1 as in the paper; more gives fewer labels,
-                and surer ones.
+            caution: of mode "boundary", as `label` has it: more gives fewer labels, and surer ones.
             classes: all there are, public. None takes those of y: then that no other class occurs among the
                 private labels is public too.
             ledger: ":memory:", or the path of a file that keeps charges and labels: of one private dataset.

@@ -77,11 +77,8 @@ def deal_units(units: Iterable[object], parts: int, key: bytes) -> NDArray[np.in
 
     A unit's part depends on its own value and the key only. Parts have random sizes and may be empty. The type of
     a whole column can hang on one of its values, so units are told apart as in tables: by value, however typed.
-
-    Args:
-        units: one value for each record; records whose unit is missing, or is none, are left out.
-        parts: how many.
-        key: of the hash, at most 64 bytes; chosen without looking at the units.
+    Records whose unit is missing, or is none, are left out. The key of the hash, at most 64 bytes, is chosen
+    without looking at the units.
     """
     names = [canonical(unit) for unit in _plain(units)]
     dealt = {name: LEFT_OUT if name is None else _part(name, parts, key) for name in set(names)}

@@ -39,12 +39,9 @@ def round_ends(requests: int, rounds: int) -> list[int]:
 
 
 def predictions(student: BaseEstimator, requests: Features, labels: Labels) -> NDArray[np.generic]:
-    """Return what to expect for every request: a function of what is published.
+    """Return what a clone of the student expects for every request: a function of the labels published so far.
 
-    Args:
-        student: a clone of it is trained, and predicts.
-        requests: features of all public examples.
-        labels: so far. Before any, the classes are expected in turn.
+    Before any label the classes are expected in turn.
     """
     if len(labels.rows) == 0:
         return np.array(labels.classes)[np.arange(len(requests)) % len(labels.classes)]
@@ -63,13 +60,7 @@ def predictions(student: BaseEstimator, requests: Features, labels: Labels) -> N
 def taught(
     student: BaseEstimator, requests: Features, rows: NDArray[np.intp], values: NDArray[np.generic]
 ) -> BaseEstimator:
-    """Return a clone of a student that has learned from labels, at least one: a function of what is published.
-
-    Args:
-        student: a classifier.
-        requests: features of all public examples.
-        rows: of those that have a label.
-        values: their labels.
+    """Return a clone of a student that has learned from the labels of some rows, at least one.
 
     Warns:
         UserWarning: if all labels are of one class.

@@ -81,14 +81,8 @@ def count_votes(
 ) -> NDArray[np.int64]:
     """Train a teacher on each part and return their votes: one row for each request, one column for each class.
 
-    Args:
-        estimator: a classifier; clones of it are trained.
-        private: the data.
-        requests: features of the public examples.
-        classes: sorted.
-        seeds: of the random numbers of each teacher; there are as many teachers.
-        n_jobs: processes, as in scikit-learn. Never threads: they would share random numbers and what is printed.
-        verbose: whether to show a progress bar.
+    There are as many teachers as seeds, in `n_jobs` processes, as in scikit-learn. Never threads: they would share
+    random numbers and what is printed.
 
     Raises:
         InvalidParameter: if a teacher ends its process.
@@ -131,19 +125,11 @@ def ballot(
     classes: NDArray[np.generic],
     seed: int,
 ) -> Codes:
-    """Return one teacher's vote on each request, as an index into the classes.
+    """Return the vote of one teacher, trained on one part, on each request, as an index into the classes.
 
     A part with one class votes for it, since many classifiers refuse to learn from it. An empty part, and a
     teacher that fails or predicts what is no class, votes for the index of the request modulo the number of
     classes.
-
-    Args:
-        estimator: a clone of it is trained.
-        features: of the part.
-        codes: their classes.
-        requests: features of the public examples.
-        classes: sorted.
-        seed: of the teacher's random numbers.
     """
     otherwise = np.arange(len(requests)) % len(classes)
     present = np.unique(codes)

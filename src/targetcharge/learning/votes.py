@@ -81,9 +81,6 @@ class Votes:
 
         The checks are for the curator, who has the votes: they name a row that no honest vote can give, and no
         count.
-
-        Raises:
-            InvalidParameter: if it is not one.
         """
         if checks.positive_integer("teachers", teachers) > MOST_TEACHERS:
             raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")

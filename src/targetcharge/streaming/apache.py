@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-_LEFT_OUT = 65
+_LEFT_OUT: Final = 65
 """Of the 128 bits of a hash: the sketches take numbers below 2^63."""
-
-
-class _Native(Protocol):
-    def update(self, item: int, /) -> None: ...
-    def get_estimate(self) -> float: ...
 
 
 @final
@@ -62,7 +57,7 @@ class Counter:
         salt: changes the numbers, for a sketch that has no seed of its own; else 0.
     """
 
-    native: _Native
+    native: Any
     keyed: _Keyed
     salt: int = 0
 
@@ -72,7 +67,7 @@ class Counter:
 
     def estimate(self) -> float:
         """Return about how many distinct items there were."""
-        return self.native.get_estimate()
+        return float(self.native.get_estimate())
 
 
 def hll(lg_k: int = 11) -> Callable[[int], Counter]:

@@ -165,12 +165,7 @@ class Consensus:
         return PermuteAndFlip(self.epsilon)
 
     def scores(self, estimates: NDArray[np.float64], place: int) -> NDArray[np.int64]:
-        """Return the scores of the candidates, for rows of estimates by all copies.
-
-        Args:
-            estimates: a row for each choice.
-            place: where the stream is.
-        """
+        """Return the scores of the candidates from a place, for rows of estimates by all copies."""
         moves = self.grid.moves(place)
         rows, count = len(estimates), len(moves.places)
         cells = np.searchsorted(moves.edges, estimates, side="right")

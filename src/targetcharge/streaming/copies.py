@@ -116,12 +116,7 @@ class SketchCopies:
     """Copies that are objects of their own, fed one after another."""
 
     def __init__(self, sketches: Sequence[Sketch], spare: Sketch) -> None:
-        """Take over sketches that nothing else will update.
-
-        Args:
-            sketches: the copies.
-            spare: one more; its randomness is not protected.
-        """
+        """Take over sketches that nothing else will update; the randomness of the spare is not protected."""
         self._copies: list[Sketch | None] = list(sketches)
         self._spare = spare
 

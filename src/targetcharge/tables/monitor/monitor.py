@@ -132,15 +132,7 @@ class Monitor:
         return self._last
 
     def check_day(self, day: dt.date | str, parameter: str = "day") -> dt.date:
-        """Return a day that may be looked at.
-
-        Args:
-            day: the day, or text such as '2024-01-31'.
-            parameter: what the caller calls it.
-
-        Raises:
-            InvalidParameter: if it is before the last one.
-        """
+        """Return a day that may be looked at; refuse one before the last. The caller calls it `parameter`."""
         date = as_date(day)
         if date is None:
             raise InvalidParameter(parameter, day, "a date, or text such as '2024-01-31'")

@@ -200,10 +200,7 @@ class CheckedRule:
     def due(self, monitor: str, day: dt.date, states: Mapping[NumberId, State]) -> Iterator[DueQuestion]:
         """Yield what is asked about a day: numbers that are low in a watch, then all others one by one.
 
-        Args:
-            monitor: its name.
-            day: that is looked at.
-            states: what is known of the numbers; those that are answered about the day are not asked.
+        Numbers that are answered about the day, by what is known of them, are not asked.
         """
         known = [states[number_id] for number_id in self.number_ids]
         left = [(place, state) for place, state in enumerate(known) if state.day != day]
@@ -316,13 +313,9 @@ def _floor(threshold: float, margin: float | None, scale: float, what: What) -> 
 
 
 def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None = None) -> str:
-    """Return what tells a rule's text from any other; its keys are not part of it, so that some may be added.
+    """Return what tells a rule's text from any other, on these columns of days and of keys with this grain.
 
-    Args:
-        rule: whose text it is.
-        day: the column of days, if there is one.
-        by: the columns of the keys.
-        grain: what a key of times stands for: a day or an hour; None for the time itself.
+    Its keys are not part of it, so that some may be added.
     """
     figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
     flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
