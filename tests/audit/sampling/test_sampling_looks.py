@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.audit import black_box, interaction
@@ -15,6 +16,7 @@ from targetcharge.audit.sampling.published import Raised, published_of
 from targetcharge.mechanisms import above_threshold
 
 CLAIM = tc.Budget(1.0, 0.0)
+RUNS = size(160, 800)
 ALIKE = {
     "list and tuple": ([1.5], (1.5,)),
     "empty list and tuple": ([], ()),
@@ -31,7 +33,7 @@ ALIKE = {
 }
 
 
-def audited(run, runs=400, **options):
+def audited(run, runs=RUNS, **options):
     return black_box(run, ["row"], [], CLAIM, runs=runs, workers=1, **options)
 
 
