@@ -99,7 +99,9 @@ class SqliteLedger(Ledger):
             elif restored is not None:
                 verify_chain(path, database.rows(), database.state())
         if why and restored is not None:
-            self._transactions.commit(lambda draft: draft.append([Restored(draft.state.number)]), tell=False)
+            self._transactions.commit(
+                lambda draft: draft.append([Restored(draft.state.number)]), tell_witnesses=False
+            )
             self._witnesses.tell(database.state(), anew=True)
             return ""
         return why

@@ -89,13 +89,13 @@ class Intent:
         state: of the ledger after it.
         traced: whether it wrote entries: then the file tells whether it happened.
         session: what the session remembers after it.
-        told: whether the witnesses are to be told.
+        tell_witnesses: whether they are to be told.
     """
 
     state: LedgerState
     traced: bool
     session: SessionState
-    told: bool
+    tell_witnesses: bool
 
 
 @final
@@ -128,7 +128,9 @@ class Transactions:
         """Return the name of the session's row; empty while it has none."""
         return self.locks.name if self.locks is not None else ""
 
-    def commit(self, work: Callable[[Draft], None], *, ends_call: bool = False, tell: bool = True) -> None:
+    def commit(
+        self, work: Callable[[Draft], None], *, ends_call: bool = False, tell_witnesses: bool = True
+    ) -> None:
         """Write waiting misses and what `work` does in one transaction; then tell the witnesses.
 
         With `ends_call` the running call needs its reservation no longer.
@@ -146,7 +148,7 @@ class Transactions:
             self._database.save(draft.state)
             reserved = None if ends_call else before.reserved
             session = SessionState([], reserved, draft.held, draft.block)
-            self.intent = Intent(draft.state, draft.state.number > draft.start, session, tell)
+            self.intent = Intent(draft.state, draft.state.number > draft.start, session, tell_witnesses)
 
         self._replied = False
         try:
@@ -187,7 +189,7 @@ class Transactions:
     def _resolve(self, intent: Intent) -> None:
         if self._replied or self._is_written(intent):
             self.session = intent.session
-            if intent.told:
+            if intent.tell_witnesses:
                 self._witnesses.tell(intent.state)
         else:
             self.session.held = self._database.reservation(self.name) or self._nothing
