@@ -6,7 +6,9 @@ import signal
 from contextlib import contextmanager, suppress
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["__main__", "targetcharge"])
+_context.set_forkserver_preload(
+    ["__main__", "targetcharge", "tests.ledger.children", "tests.tables.unit_children"]
+)
 
 
 class Child:

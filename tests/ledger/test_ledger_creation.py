@@ -8,6 +8,7 @@ import pytest
 from tests.ledger import children, creation_children
 from tests.ledger.asking import hits, opened, spent, yes
 from tests.ledger.processes import child
+from tests.sizes import size, spread
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import inspect, verify
@@ -48,7 +49,7 @@ def killed_at(function, tmp_path, first, stride):
         number += stride
 
 
-@pytest.mark.parametrize("first", range(PARTS))
+@pytest.mark.parametrize("first", spread(range(PARTS), 2))
 def test_a_ledger_whose_maker_was_killed_at_any_call_is_new_or_itself(tmp_path, first):
     paths = list(killed_at(creation_children.is_killed_opening, tmp_path, first, PARTS))
     for path in paths:
@@ -59,7 +60,7 @@ def test_a_ledger_whose_maker_was_killed_at_any_call_is_new_or_itself(tmp_path, 
 def test_the_next_session_may_be_killed_as_well(tmp_path):
     """Again and again on one path, each time a little later."""
     path = tmp_path / "ledger.db"
-    for number in range(0, 120, 5):
+    for number in range(0, 120, size(10, 2)):
         with child(creation_children.is_killed_opening, path, number) as process:
             process.ends()
         left = {name for name in names(tmp_path) if not name.endswith((".alive", ".run"))}

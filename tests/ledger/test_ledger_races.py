@@ -10,11 +10,12 @@ import pytest
 from tests.ledger import children
 from tests.ledger.asking import ask_until_refused, crash, entries, hits, no, opened, opened_renyi, spent, told, yes
 from tests.ledger.processes import child
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import inspect, verify
 
-ROUNDS = 40
+ROUNDS = size(15, 100)
 
 
 @pytest.mark.parametrize(("processes", "capacity"), [(2, 1), (3, 2)])
@@ -113,7 +114,7 @@ def test_a_call_that_needs_what_a_running_call_holds_waits_for_it(tmp_path, outc
         assert session.meter.hits == 1
 
 
-@pytest.mark.parametrize("run", range(10))
+@pytest.mark.parametrize("run", range(size(4, 40)))
 def test_a_call_that_waits_for_a_process_that_is_killed_is_refused(tmp_path, run):
     """Many times: a process that is killed loses its locks one by one, in any order."""
     path = tmp_path / f"{run}.db"
