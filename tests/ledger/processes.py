@@ -6,7 +6,7 @@ import signal
 from contextlib import contextmanager, suppress
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["__main__", "tests.ledger.children", "tests.tables.unit_children"])
+_context.set_forkserver_preload(
     ["__main__", "targetcharge", "tests.ledger.children", "tests.tables.unit_children"]
 )
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import mpmath
 import pandas as pd
 import pytest
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
@@ -72,7 +73,7 @@ def test_the_tail_is_exact_in_fractions(p, distance):
 @pytest.mark.parametrize("rate", RATES)
 def test_false_alarms_and_misses_are_tails_of_the_noise(rate):
     law = LAWS[rate]
-    for distance in range(80):
+    for distance in range(0, 80, size(5, 1)):
         assert close(page.false_alarm(distance, rate), law.chance(lambda z, d=distance: z >= d), absolute=0)
         assert close(page.missed(distance, rate), law.chance(lambda z, d=distance: z < -d), absolute=0)
         assert close(page.reaches(-distance, rate), law.chance(lambda z, d=distance: z >= -d))

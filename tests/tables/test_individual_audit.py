@@ -23,7 +23,7 @@ from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.audit.exact import ODOMETER, hockey_stick, judge, moment
 from targetcharge.tables.individual.roll import UnitRoll
 
-GAMES = size(4, 40)
+GAMES = size(3, 40)
 """Random games on each meter."""
 
 ROUNDING = 1e-12

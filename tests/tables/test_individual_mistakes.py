@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import every
 from tests.sessions.scripted import budget_of
 from tests.tables.individuals import EPSILON, opened
 from tests.tables.noise import silence
@@ -59,13 +61,20 @@ def table(request):
         yield t
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
-@pytest.mark.parametrize(("name", "ask"), ASKING.values(), ids=ASKING)
-def test_what_is_no_number_is_refused_by_name(table, name, ask, value):
-    with pytest.raises(tc.InvalidParameter) as refusal:
-        ask(table, value)
-    assert refusal.value.name == name
-    assert (list(table.transcript), table.meter.hits) == ([], 0)
+def test_what_is_no_number_is_refused_by_name(table):
+    def is_refused(name, ask, value):
+        with pytest.raises(tc.InvalidParameter) as refusal:
+            ask(table, value)
+        assert refusal.value.name == name
+        assert (list(table.transcript), table.meter.hits) == ([], 0)
+
+    every(
+        {
+            f"{asked} with {kind}": (*ASKING[asked], value)
+            for asked, (kind, value) in itertools.product(ASKING, NO_NUMBERS.items())
+        },
+        is_refused,
+    )
 
 
 FRACTIONS = {

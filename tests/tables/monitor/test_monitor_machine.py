@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from tests.sizes import size
 from tests.tables.monitor.days import breaking, day, opened, people
 
 import targetcharge as tc
@@ -152,4 +153,4 @@ class Monitoring(RuleBasedStateMachine):
 
 
 TestMonitoring = Monitoring.TestCase
-TestMonitoring.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestMonitoring.settings = settings(max_examples=size(10, 60), stateful_step_count=20, deadline=None)
