@@ -62,7 +62,7 @@ _OUTCOMES: Final = "a list of different outcomes, or their number"
 _MOST_CELLS: Final = 4_000_000
 """Above this many terms the law of a row takes too long to compute: the algorithm has no oracle."""
 
-_FAR: Final = 700
+_FAR: Final = Fraction(700)
 """Exponents are cut off here where weights are computed: 0 would be another thing than very little."""
 
 _NEVER: Final = 50.0
@@ -224,7 +224,7 @@ class _Decay:
 
     def weights(self, scores: list[Any]) -> NDArray[np.float64]:
         """Return e^{-rate·gap} for each score, as a table of one row."""
-        exponents = [float(min(exponent, Fraction(_FAR))) for exponent in self.exponents(scores)]
+        exponents = [float(min(exponent, _FAR)) for exponent in self.exponents(scores)]
         return np.exp(np.negative([exponents]))
 
     @cached_property
@@ -234,7 +234,7 @@ class _Decay:
 
     def weights_of_rows(self, gaps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return e^{-rate·gap} for each gap."""
-        weights: NDArray[np.float64] = np.exp(-np.minimum(gaps * float(self._rate), _FAR))
+        weights: NDArray[np.float64] = np.exp(-np.minimum(gaps * float(self._rate), float(_FAR)))
         return weights
 
 
