@@ -19,6 +19,7 @@ from rich.table import Table
 import targetcharge as tc
 from benchmarks.timing import medians, readable
 from targetcharge.accounting import exact_epsilon
+from targetcharge.tables.individual import UnitMeters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,9 +82,9 @@ def _hits(file: Path) -> Table:
 
 def _charging(table: tc.Table) -> float:
     """Return how long the last hit takes to be read from the ledger and charged."""
-    access = table._access  # noqa: SLF001 - the curator's own part is what is timed
-    assert access.roll is not None  # noqa: S101 - the table was opened with individual budgets
-    return _once(partial(access.session.up_to_date, access.roll.settle))
+    meters = table._numbers  # noqa: SLF001 - the curator's own part is what is timed
+    assert isinstance(meters, UnitMeters)  # noqa: S101 - the table was opened with individual budgets
+    return _once(partial(table._session.up_to_date, meters.settle))  # noqa: SLF001 - as above
 
 
 def _watches(file: Path) -> Table:
@@ -108,10 +109,10 @@ def _memory(file: Path) -> Table:
     table = Table("meter", "capacity of a unit", "bytes a unit", "all counters", title=title, title_justify="left")
     for meter in ("exact", "renyi"):
         with _open(file, "individual", meter=meter) as opened:
-            roll = opened._access.roll  # noqa: SLF001 - as above
-            assert roll is not None  # noqa: S101 - as above
-            opened._access.session.up_to_date(roll.settle)  # noqa: SLF001 - as above
-            size = np.dtype(roll.allowance.counter).itemsize
+            meters = opened._numbers  # noqa: SLF001 - as above
+            assert isinstance(meters, UnitMeters)  # noqa: S101 - as above
+            opened._session.up_to_date(meters.settle)  # noqa: SLF001 - as above
+            size = np.dtype(meters.allowance.counter).itemsize
             table.add_row(meter, f"{opened.meter.hits_left} hits", f"{size}", f"{size * UNITS / 1e6:.1f} MB")
     return table
 

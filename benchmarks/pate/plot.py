@@ -1,4 +1,4 @@
-"""Draw docs/images/labels.svg: labels against ε' at one accuracy, and against accuracy at one ε'."""
+"""Drawn docs/images/labels.svg: labels against ε' at one accuracy, and against accuracy at one ε'."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LINES = {
 
 
 def draw(offers: dict[float, list[Offer]], place: Path) -> None:
-    """Draw the picture into a file."""
+    """Drawn the picture into a file."""
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "labels", "font.size": 10}):
         figure = Figure(figsize=(9.6, 5.0), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)

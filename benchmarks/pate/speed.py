@@ -100,6 +100,6 @@ def _label(votes: NDArray[np.int64], mechanism: str, folder: Path | None) -> int
 
 
 def _bare(votes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Draw from the exponential mechanism with floating-point noise: no ledger, no exactness."""
+    """Drawn from the exponential mechanism with floating-point noise: no ledger, no exactness."""
     noise = np.random.default_rng().gumbel(size=votes.shape)
     return np.asarray((QUERY_EPSILON / 2 * votes + noise).argmax(axis=1))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Labelled = tuple[NDArray[np.int64], NDArray[np.int64]]
     """Rows and their labels."""
 
-    Draw = Callable[[np.random.Generator], Labelled]
+    Drawn = Callable[[np.random.Generator], Labelled]
 
 _REPEATS = max(2, RUNS // 20)
 _QUERIES = np.round(np.arange(0.04, 0.31, 0.01), 3)
@@ -105,7 +105,7 @@ def students(votes: Votes, images: NDArray[np.float64], truth: NDArray[np.int64]
     tuned = Confident(threshold=200, test_sigma=110, answer_sigma=44)
     setting = Setting("boundary", "permute-and-flip", 0.08)
     for epsilon in (3.157, 8.0):
-        ways: dict[str, Draw] = {
+        ways: dict[str, Drawn] = {
             peers.AS_PUBLISHED: partial(_gnmax, votes, AUTHORS, authors_cost(epsilon, DELTA)),
             peers.TUNED: partial(_gnmax, votes, tuned, gaussian_cost(epsilon, DELTA)),
             f"boundary, {setting.mechanism}, caution {setting.caution:g}": partial(
@@ -118,7 +118,7 @@ def students(votes: Votes, images: NDArray[np.float64], truth: NDArray[np.int64]
 
 
 def _learned(
-    draw: Draw,
+    draw: Drawn,
     votes: Votes,
     images: NDArray[np.float64],
     truth: NDArray[np.int64],

@@ -1,4 +1,4 @@
-"""Draw docs/images/streams.svg: changes paid for against changes and updates, changes survived against copies."""
+"""Drawn docs/images/streams.svg: changes paid for against changes and updates, changes survived against copies."""
 
 from __future__ import annotations
 

@@ -81,5 +81,5 @@ def test_terms_of_the_first_format_are_compared_as_they_were_written():
     others = Terms(1.0, 1e-6, "exact", 0.1, 0.0, targets[1:], (), 9.0, (5,), (1,), Unit("column", "rows"))
     assert read.differences(others) == [
         "targets was Between of 21 integers with sensitivity 3, NotPrior and is NotPrior",
-        "unit was 'rows' and is 'units of rows'",
+        "unit was every row and is column 'rows'",
     ]

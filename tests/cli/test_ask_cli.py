@@ -59,8 +59,8 @@ def test_rows_as_units():
         (["--delta", 1e-7], "delta was 1e-06 and is 1e-07"),
         (["--query-epsilon", 0.05], "query_epsilon was 0.1 and is 0.05"),
         (["--meter", "renyi"], "meter was 'exact' and is 'renyi'"),
-        (["--unit", "age"], "unit was 'units of patient' and is 'units of age'"),
-        (["--rows"], "unit was 'units of patient' and is 'rows'"),
+        (["--unit", "age"], "unit was column 'patient' and is column 'age'"),
+        (["--rows"], "unit was column 'patient' and is every row"),
     ],
 )
 @pytest.mark.usefixtures("opened")
@@ -109,7 +109,7 @@ def test_csv_is_rows():
         (["age > 65"], "count(age > 65): ", True),
         (["age > 65", "--between", 10_000, 30_000], "between 10000 and 30000: between", True),
         (["age > 65", "--between", 100, 200], "above (95% interval: from 171), free", False),
-        (["age > 65", "--near", 10_000], "near 10000): above", False),
+        (["age > 65", "--side", 10_000], "side of 10000): above", False),
         (["--prior", 30_000, "--tolerance", 5000], "count(*): unchanged from 30,000", False),
         (["--prior", 10_000, "--tolerance", 5000], "count(*): ", True),
         (["--prior", 30_000, "--tolerance", 5000, "--threshold", 9000], "count(*) >= 9000: unchanged", False),
@@ -137,7 +137,7 @@ def test_marks_in_words():
     assert said == ["too close to call", "unchanged from 1,234"]
 
 
-@pytest.mark.parametrize("options", [["--between", 10, 20], ["--near", 10]])
+@pytest.mark.parametrize("options", [["--between", 10, 20], ["--side", 10]])
 @pytest.mark.usefixtures("opened")
 def test_the_exact_meter_has_no_price_for_bands(options):
     found = run("ask", "visits.parquet", *options)
@@ -160,8 +160,8 @@ def test_the_exact_meter_has_no_price_for_bands(options):
         (["--tolerance", 5], "--tolerance is 5; it must be given with --prior"),
         (["--distinct", "age"], "--threshold is None; it must be given with --distinct"),
         (["--distinct", "age", "--sum", "fare"], "--distinct is 'age'; it must be left out"),
-        (["--threshold", 5, "--near", 5], "--near is 5; it must be left out where --threshold is given"),
-        (["--near", 5, "--prior", 5], "--prior is 5; it must be left out where --near is given"),
+        (["--threshold", 5, "--side", 5], "--side is 5; it must be left out where --threshold is given"),
+        (["--side", 5, "--prior", 5], "--prior is 5; it must be left out where --side is given"),
         (["--between", 5, 1], "high is 1; it must be at least low, 5"),
         (["--threshold", "nan"], "threshold is nan"),
         (["--threshold", "inf"], "threshold is inf"),
@@ -180,7 +180,7 @@ def test_the_exact_meter_has_no_price_for_bands(options):
     ],
 )
 def test_mistakes_leave_no_ledger_behind(folder, options, sentence):
-    meter = ["--meter", "renyi"] if {"--near", "--between"} & set(options) else []
+    meter = ["--meter", "renyi"] if {"--side", "--between"} & set(options) else []
     found = run("ask", "visits.parquet", *TERMS, *meter, *options)
     assert sentence in found.err
     assert (found.code, found.out) == (2, "")

@@ -75,7 +75,7 @@ def test_rows_of_answers_without_names(file):
 def test_every_field(file):
     questions = """
 - {where: age > 65, low: 10000, high: 40000}
-- {near: 10000}
+- {side: 10000}
 - {prior: 30000, tolerance: 5000}
 - {distinct: patient, per_unit: 1, threshold: 9000}
 - {sum: fare, lower: 0, upper: 5, grid: 0.25}
@@ -212,7 +212,7 @@ def test_a_bad_question_is_named_before_any_is_asked(file, folder, name, text, s
 
 
 def test_a_question_that_is_not_allowed_is_named_too(file):
-    found = ask(file("q.csv", "where,near\nage > 65,\nage > 65,9\n"), *TERMS)
+    found = ask(file("q.csv", "where,side\nage > 65,\nage > 65,9\n"), *TERMS)
     assert (found.code, found.out) == (3, "")
     assert "q.csv, line 3: only the Rényi meter has a price for" in found.err
 

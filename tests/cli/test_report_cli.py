@@ -140,8 +140,8 @@ def test_a_renyi_meter_with_several_kinds_of_question():
     with tc.open("visits.parquet", tc.ROW, BUDGET, 0.1, meter="renyi", ledger="r.db") as table:
         band = table.between("age > 60", low=19_000, high=21_000)
         table.side("age > 60", threshold=100)
-        total = table.sum_above("fare", 0, 5, "age > 60", threshold=100)
-        table.sum_above("fare", 0, 5, "age > 200", threshold=100_000)
+        total = table.sum_above("fare", 0, 5, 100, "age > 60")
+        table.sum_above("fare", 0, 5, 100_000, "age > 200")
         odometer, left = table.meter.odometer(), table.meter.hits_left
     page = reported("r.db")
     assert [row[4] for row in page.rows("asked")[1:]] == [f"{band.price:.4g}", "–", f"{total.price:.4g}", "–"]

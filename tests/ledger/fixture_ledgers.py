@@ -172,16 +172,15 @@ def plain(answer):
 
 def counters(table):
     """Return what each unit has paid, by its name."""
-    access = table._access
     found = {}
 
     def read():
-        spent = access.roll.settle().spent
-        numbers = access.engine._table.unit_ids
-        for unit, number in access.engine._table.link.rows(f"SELECT u, id FROM {numbers._name}"):
+        spent = table._numbers.settle().spent
+        numbers = table._engine._table.unit_ids
+        for unit, number in table._engine._table.link.rows(f"SELECT u, id FROM {numbers._name}"):
             found[str(unit)] = int(spent[number])
 
-    access.session.up_to_date(read)
+    table._session.up_to_date(read)
     return dict(sorted(found.items()))
 
 

@@ -105,7 +105,7 @@ def _played(players, opened, game, chance):
 
 def paid_by_the_last(table):
     """Return what the unit with the last id was charged: hits, or the sum of Rényi prices."""
-    units, tariff = table._access.roll, table.meter.tariff
+    units, tariff = table._numbers, table.meter.tariff
     table._session.up_to_date(units.settle)
     spent = int(int(units._counters.spent[-1]) / units.allowance.scale)
     return tariff.total(spent) if tariff.name == "renyi" else float(spent)

@@ -7,7 +7,7 @@ import signal
 
 from tests.tables.individuals import opened
 
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 
 
 def die(*_):
@@ -19,5 +19,5 @@ def dies_in_a_scan(pipe, frame, path, hits, meter):
     t = opened(frame, hits, meter=meter, ledger=path)
     pipe.send("opened")
     pipe.recv()
-    UnitRoll.number = die
+    UnitMeters.one = die
     t.count()

@@ -6,7 +6,7 @@ import pandas as pd
 from tests.sessions.scripted import budget_of
 
 import targetcharge as tc
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 
 EPSILON = 0.1
 
@@ -26,13 +26,13 @@ def crowd(*groups):
 
 def counters(t):
     """Return what every unit has paid at the ledger's head, by id."""
-    t._session.up_to_date(t._access.roll.settle)
-    return t._access.roll._counters.spent.tolist()
+    t._session.up_to_date(t._numbers.settle)
+    return t._numbers._counters.spent.tolist()
 
 
 def capacity(t):
     """Return what every unit may pay, on the scale of the counters."""
-    return t._access.roll.allowance.capacity
+    return t._numbers.allowance.capacity
 
 
 class Drawn(list):
@@ -40,14 +40,14 @@ class Drawn(list):
 
     def __init__(self, monkeypatch):
         super().__init__()
-        for name in ("number", "best"):
+        for name in ("one", "of_keys"):
             self._spy(monkeypatch, name, self._told)
-        for name in ("by", "together"):
+        for name in ("of_keys_when_due", "several_when_due"):
             self._spy(monkeypatch, name, self._due)
 
     def _spy(self, monkeypatch, name, tell):
-        original = getattr(UnitRoll, name)
-        monkeypatch.setattr(UnitRoll, name, lambda roll, *asked: tell(original(roll, *asked)))
+        original = getattr(UnitMeters, name)
+        monkeypatch.setattr(UnitMeters, name, lambda roll, *asked: tell(original(roll, *asked)))
 
     def _told(self, found):
         self += found if isinstance(found, list) else [found]

@@ -177,10 +177,10 @@ class Twins:
         return self.call(lambda table: table.ask_many(asked), cuts, (min(cuts), math.inf))
 
     def top(self, by, keys, k, cuts, **options):
-        return self.call(lambda table: table.top(by, keys, k, **options), cuts)
+        return self.call(lambda table: table.top(None, by, keys, k, **options), cuts)
 
     def release(self, where, cuts, least=None):
-        """Draw a number that is published from `least` on, if at all; `cuts` are those of later revisions."""
+        """Drawn a number that is published from `least` on, if at all; `cuts` are those of later revisions."""
         cuts = {*cuts, *([] if least is None else [least])}
         return self.call(lambda table: table.release(where, lambda number: number >= least), cuts)
 
@@ -189,7 +189,7 @@ class Twins:
         return self.call(lambda table: _waiting(table, seq).revise(lambda number: first <= number <= last))
 
     def breaking(self, where, least):
-        """Draw a number, and break the call from `least` on."""
+        """Drawn a number, and break the call from `least` on."""
         return self.call(lambda table: table.release(where, _breaks(least)), {least})
 
     def breaking_revision(self, seq, least):

@@ -57,7 +57,7 @@ class Measured:
 
 
 def counted(where):
-    return Measured(questions.units(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
+    return Measured(questions.count(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
 
 
 def _steps(value, grid, *, whole):
@@ -86,7 +86,7 @@ def totalled(column, bounds, grid, where, *, whole):
     if high < low or not max(abs(low), abs(high)):
         return None
     return Measured(
-        questions.total(column, lower, upper, where, grid=grid),
+        questions.sum(column, lower, upper, where, grid=grid),
         lambda units: sum(contribution(rows, column, where, step, low, high, whole=whole) for rows in units),
     )
 
@@ -96,7 +96,7 @@ def _fitting(largest, *, whole):
 
 
 def any_of(rng, *, whole):
-    """Draw a count or a sum; `whole` if the column of integers has exact ones (not so in pandas)."""
+    """Drawn a count or a sum; `whole` if the column of integers has exact ones (not so in pandas)."""
     where = rng.choice(list(WHERE))
     if rng.random() < 0.3:
         return counted(where)

@@ -83,7 +83,7 @@ def asked():
         yield f"upper: {name}", lambda t, n=number: t.sum_above("age", 0, n, threshold=5)
         if number is not None:
             yield f"prior: {name}", lambda t, n=number: t.count(None, prior=n)
-            yield f"threshold of a top: {name}", lambda t, n=number: t.top("kind", ["a"], threshold=n)
+            yield f"threshold of a top: {name}", lambda t, n=number: t.top(None, "kind", ["a"], threshold=n)
     yield "tolerance below 0", lambda t: t.count(None, prior=5, tolerance=-1)
     yield "prior: a text", lambda t: t.above(None, 5, prior="many")
     yield "prior: an object", lambda t: t.above(None, 5, prior=object())
@@ -113,14 +113,14 @@ def _distinct():
     yield "distinct: side", lambda t: t.side(q.distinct("kind"), 5)
     yield "distinct: release", lambda t: t.release(q.distinct("kind"), {5})
     yield "distinct: watch", lambda t: t.watch(q.distinct("kind"), "kind", ["a"], 5)
-    yield "distinct: top", lambda t: t.top("kind", ["a"], 1, q.distinct("kind"))
+    yield "distinct: top", lambda t: t.top(q.distinct("kind"), "kind", ["a"], 1)
     yield "distinct: preview of a watch", lambda t: t.preview(q.watch(q.distinct("kind"), "kind", ["a"], 5))
 
 
 def _batches():
     for name, keys in KEYS.items():
         yield f"keys: {name}", lambda t, k=keys: t.watch(None, "kind", k, 5)
-        yield f"keys of a top: {name}", lambda t, k=keys: t.top("kind", k)
+        yield f"keys of a top: {name}", lambda t, k=keys: t.top(None, "kind", k)
         yield f"keys of a preview: {name}", lambda t, k=keys: t.preview(q.watch(None, "kind", k, 5))
     yield "keys: of a number", lambda t: t.watch(None, "weight", ["a"], 5)
     yield "keys: no pairs", lambda t: t.watch(None, ["kind", "age"], ["a"], 5)
@@ -133,9 +133,9 @@ def _batches():
     yield "by: twice", lambda t: t.watch(None, ["kind", "kind"], [("a", "b")], 5)
     yield "by: a blob", lambda t: t.watch(None, "photo", ["a"], 5)
     for name, k in {"zero": 0, "too many": 3, "a half": 1.5, "true": True, "text": "1", "none": None}.items():
-        yield f"k: {name}", lambda t, k=k: t.top("kind", ["a", "b"], k)
+        yield f"k: {name}", lambda t, k=k: t.top(None, "kind", ["a", "b"], k)
         yield f"k of a preview: {name}", lambda t, k=k: t.preview(q.top(None, "kind", ["a", "b"], k))
-    yield "stop: a number", lambda t: t.top("kind", ["a", "b"], 2, stop=5)
+    yield "stop: a number", lambda t: t.top(None, "kind", ["a", "b"], 2, stop=5)
     yield "many: none", lambda t: t.ask_many([])
     yield "many: a text", lambda t: t.ask_many("age > 5")
     yield "many: a number", lambda t: t.ask_many([q.above(None, 5), 5])

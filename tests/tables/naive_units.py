@@ -219,7 +219,7 @@ class Naive:
 
 def prices_of(t):
     """Return a table's own prices, as a function of what was asked and what a unit contributes."""
-    allowance, known = t._access.roll.allowance, {}
+    allowance, known = t._numbers.allowance, {}
 
     def price(asked, steps):
         name = (asked.target, asked.epsilon, asked.sensitivity, asked.grid)
@@ -241,7 +241,7 @@ def _target(asked):
 
 def naive_of(t, snapshots, *, by_row=False):
     """Return the naive meters of a table on which nothing was published."""
-    allowance = t._access.roll.allowance
+    allowance = t._numbers.allowance
     made = Naive(snapshots[0], by_row=by_row, capacity=allowance.capacity, price=prices_of(t))
     for rows in snapshots[1:]:
         made.grow(rows)
@@ -258,12 +258,12 @@ def asked_in(answer, text=None):
     total = None
     if "sum" in what:
         total = (what["sum"], *map(Fraction, what["bounds"]), what["grid"])
-    target = "near" if "near" in body else tuple(body["between"]) if "between" in body else "prior"
+    target = "near" if "side" in body else tuple(body["between"]) if "between" in body else "prior"
     asked = Asked(
         what["count"] if "count" in what else what["where"],
         total,
         tuple(body.get("by", ())),
-        body.get("grain"),
+        body.get("period"),
         answer.key,
         target,
         answer.epsilon,
@@ -320,7 +320,7 @@ class Replay:
 
 
 def replay_of(t, snapshots, *, by_row=False):
-    return Replay(naive_of(t, snapshots, by_row=by_row), t._access.roll.allowance.scaled)
+    return Replay(naive_of(t, snapshots, by_row=by_row), t._numbers.allowance.scaled)
 
 
 def replayed(t, snapshots, *, by_row=False):

@@ -11,7 +11,7 @@ FAR = 10**6
 
 
 def silence(monkeypatch, noise=None):
-    """Draw no noise in algorithms that are made from now on; or, in batteries, the noise that is given."""
+    """Drawn no noise in algorithms that are made from now on; or, in batteries, the noise that is given."""
     counts = importlib.import_module("targetcharge.mechanisms.counts")
     monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, _rate: 0)
 

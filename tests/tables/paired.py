@@ -51,7 +51,7 @@ def what_of(asked):
     if asked.total is None:
         return asked.where
     column, lower, upper, grid = asked.total
-    return tc.questions.total(column, lower, upper, asked.where, grid=grid)
+    return tc.questions.sum(column, lower, upper, asked.where, grid=grid)
 
 
 def columns_of(asked):
@@ -150,7 +150,7 @@ class Pair:
 
     def top(self, t, asked, keys, k, **options):
         asked = replace(asked, snapshot=len(self.snapshots))
-        found = t.top(columns_of(asked), keys, k, what_of(asked), epsilon=asked.epsilon, **options)
+        found = t.top(what_of(asked), columns_of(asked), keys, k, epsilon=asked.epsilon, **options)
         numbers, _ = self.naive.best(asked, keys, k)
         assert self._drawn == list(numbers.values())
         self._drawn.clear()

@@ -149,7 +149,7 @@ def test_a_preview_says_what_the_formulas_say(table, epsilon, batch):
 def test_a_preview_of_a_sum_says_what_the_formulas_say_in_steps(table, lower, upper, grid):
     step = float(grid)
     rate = 0.1 * step / max(abs(lower), abs(upper))
-    asked = tc.questions.above(tc.questions.total("cost", lower, upper, grid=grid), 100)
+    asked = tc.questions.above(tc.questions.sum("cost", lower, upper, grid=grid), 100)
     below, above = table.preview(asked, [-300, 300]).chances
     assert below.false_alarm == pytest.approx(page.false_alarm(round(300 / step), rate), rel=1e-7)
     assert above.miss == pytest.approx(page.missed(round(300 / step), rate), rel=1e-7)

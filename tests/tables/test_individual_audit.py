@@ -21,7 +21,7 @@ import targetcharge as tc
 from targetcharge.accounting import exact_delta, exact_epsilon
 from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.audit.exact import ODOMETER, hockey_stick, judge, moment
-from targetcharge.tables.individual.roll import UnitRoll
+from targetcharge.tables.individual.unit_meters import UnitMeters
 
 GAMES = size(3, 40)
 """Random games on each meter."""
@@ -219,7 +219,7 @@ def test_no_random_game_tells_more_than_the_renyi_meter_claims(seed):
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_table_that_makes_its_counters_anew_each_time_tells_the_same(monkeypatch, meter):
     """From the transcript alone, as after a crash: the same views, the same probabilities, the same charges."""
-    read = UnitRoll.read
+    read = UnitMeters.read_ledger
 
     def forgetful(units, ledger):
         units._counters = units._last = None
@@ -227,7 +227,7 @@ def test_a_table_that_makes_its_counters_anew_each_time_tells_the_same(monkeypat
 
     games = [wandering(seed, meter) for seed in range(GAMES, GAMES + 2)]
     right = [explore(opened, game) for game, opened in games]
-    monkeypatch.setattr(UnitRoll, "read", forgetful)
+    monkeypatch.setattr(UnitMeters, "read_ledger", forgetful)
     assert [explore(opened, game) for game, opened in games] == right
 
 

@@ -15,7 +15,7 @@ from tests.tables.noise import silence
 
 import targetcharge as tc
 from targetcharge.ledger.entries import Spent
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 
 MANY = 40
 FRAME = crowd((range(MANY), 0))
@@ -39,18 +39,18 @@ def test_a_call_that_breaks_charges_everybody_as_far_as_it_goes(monkeypatch, pla
     frame = crowd((range(MANY), 0), (range(MANY, 2 * MANY), 1))
     with opened(frame, 2, meter=meter, ledger=place) as t:
         assert t.count("week = 0").outcome == MANY
-        original = UnitRoll.number
-        monkeypatch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
+        original = UnitMeters.one
+        monkeypatch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
         with pytest.raises(tc.ComputationFailed):
             t.count("week = 1")
-        monkeypatch.setattr(UnitRoll, "number", original)
-        price = t._access.roll.allowance.scaled(spent(t)[0].grains[0])
+        monkeypatch.setattr(UnitMeters, "one", original)
+        price = t._numbers.allowance.scaled(spent(t)[0].grains[0])
         assert counters(t) == [2 * price] * MANY + [price] * MANY
         assert t.count().outcome == MANY
-        monkeypatch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
+        monkeypatch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
         with pytest.raises(tc.ComputationFailed):
             t.count("week = 1")
-        monkeypatch.setattr(UnitRoll, "number", original)
+        monkeypatch.setattr(UnitMeters, "one", original)
         assert set(counters(t)) == {capacity(t)}  # all of it, also what is too little for a hit
         assert t.count().outcome == 0
 
@@ -58,12 +58,12 @@ def test_a_call_that_breaks_charges_everybody_as_far_as_it_goes(monkeypatch, pla
 @pytest.mark.parametrize("meter", ["exact", "renyi"])
 def test_a_selection_that_breaks_charges_everybody_all_that_it_could_publish(monkeypatch, place, meter):
     with opened(FRAME, 5, meter=meter, ledger=place) as t:
-        monkeypatch.setattr(UnitRoll, "best", lambda *_: 1 // 0)
+        monkeypatch.setattr(UnitMeters, "of_keys", lambda *_: 1 // 0)
         with pytest.raises(tc.ComputationFailed):
-            t.top("week", range(9), 3)
+            t.top(None, "week", range(9), 3)
         (broken,) = spent(t)
         assert broken.count == 3
-        assert counters(t) == [t._access.roll.allowance.scaled(broken.grains[0])] * MANY
+        assert counters(t) == [t._numbers.allowance.scaled(broken.grains[0])] * MANY
 
 
 # Others must know at once.

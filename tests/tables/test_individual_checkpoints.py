@@ -12,7 +12,7 @@ from tests.tables.noise import silence
 
 import targetcharge as tc
 from targetcharge.tables import private_files
-from targetcharge.tables.individual import UnitRoll, roll
+from targetcharge.tables.individual import UnitMeters, unit_meters
 
 FRAME = crowd((range(12), 0), (range(6, 18), 1), (range(9), 2))
 LATER = crowd((range(20, 25), 0))
@@ -33,10 +33,10 @@ def asked(path, monkeypatch, meter, frame=FRAME):
     with opened(frame, 5, meter=meter, ledger=path) as t:
         t.count("week = 0"), t.above("week = 1", 3), t.above("week = 1", 300)
         with monkeypatch.context() as patch:
-            patch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
+            patch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
             with pytest.raises(tc.ComputationFailed):
                 t.count()
-        t.top("week", range(3), 2)
+        t.top(None, "week", range(3), 2)
         return counters(t)
 
 
@@ -57,7 +57,7 @@ def test_a_checkpoint_is_made_and_used(monkeypatch, tmp_path, meter):
     expected = asked(path, monkeypatch, meter)
     assert stat.S_IMODE(saved(path).stat().st_mode) == 0o600
     charged = []
-    monkeypatch.setattr(roll, "_pay", lambda *due: charged.append(due))
+    monkeypatch.setattr(unit_meters, "_pay", lambda *due: charged.append(due))
     assert reopened(path, meter)[0] == expected
     assert charged == []
 
@@ -81,7 +81,7 @@ def test_a_checkpoint_with_one_wrong_byte_changes_nothing(monkeypatch, tmp_path,
     asked(path, monkeypatch, meter)
     body = saved(path).read_bytes()
     with opened(FRAME, 5, meter=meter, ledger=path) as t:
-        mine, engine, allowance = t._access.roll._checkpoints, t._engine, t._access.roll.allowance
+        mine, engine, allowance = t._numbers._checkpoints, t._engine, t._numbers.allowance
         good = mine.load(engine, allowance)
         wrong = []
         for place, byte in enumerate(body):

@@ -165,7 +165,7 @@ class Two:
 
     def __init__(self, tables):
         self.tables = tables
-        self._access, self._session = tables[0]._access, tables[0]._session
+        self._numbers, self._session = tables[0]._numbers, tables[0]._session
 
     def __getattr__(self, name):
         return getattr(self.tables[0], name)

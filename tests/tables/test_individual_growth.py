@@ -8,7 +8,7 @@ from tests.tables.individuals import Drawn, counters, crowd, opened
 from tests.tables.noise import silence
 
 import targetcharge as tc
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 
 FIRST = crowd((range(20), 0))
 MORE = crowd((range(10, 40), 1))
@@ -35,7 +35,7 @@ def test_a_call_that_broke_is_charged_to_who_comes_later_too(monkeypatch):
     """Nobody knows what it told; that it is charged to all is what the transcript says."""
     with opened(FIRST, 3, ledger=":memory:") as t:
         with monkeypatch.context() as patch:
-            patch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
+            patch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
             with pytest.raises(tc.ComputationFailed):
                 t.count()
         t.append(MORE)

@@ -11,12 +11,12 @@ ASKS = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
 from tests.tables.individuals import crowd, opened
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 t = opened(crowd((range(40), 0), (range(40, 60), 1)), 3, ledger=sys.argv[1])
 assert t.above("week = 0", -1000).hit
 assert not t.above("week = 1", 100_000).hit
 if sys.argv[3] == "in a call":
-    UnitRoll.number = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    UnitMeters.one = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     t.above("week = 1", 100_000)
 os.kill(os.getpid(), signal.SIGKILL)
 """

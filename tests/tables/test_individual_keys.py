@@ -37,14 +37,14 @@ def everything_by_key(t):
     """Ask about every key of every kind, so that each unit is charged for each of its values."""
     for name, (_, values) in KINDS.items():
         t.watch(None, name, values, 1)
-        t.top(name, values, len(values))
+        t.top(None, name, values, len(values))
     for first, second in PAIRS:
         pairs = [(a, b) for a in KINDS[first][1] for b in KINDS[second][1]]
         t.watch(None, [first, second], pairs, 1)
-        t.top([first, second], pairs, 3, threshold=10**5)
+        t.top(None, [first, second], pairs, 3, threshold=10**5)
     for keys in RANGES:
         t.watch(None, "time", keys, 1)
-        t.top("time", keys, 1)
+        t.top(None, "time", keys, 1)
 
 
 def hits_by_key(rows):
@@ -69,9 +69,9 @@ def test_whom_an_answer_is_about_is_found_again_whatever_the_key(monkeypatch, tm
     source = pa.table({"unit": pa.array([row["unit"] for row in rows]), **arrays})
     with opened(source, 200, meter=meter, ledger=path) as t:
         everything_by_key(t)
-        price = t._access.roll.allowance.prices(tc.NotPrior(None), 0.1, 1).full
+        price = t._numbers.allowance.prices(tc.NotPrior(None), 0.1, 1).full
         ours = [price * hits_by_key([row for row in rows if row["unit"] == unit]) for unit in range(most)]
-        assert max(ours) <= t._access.roll.allowance.capacity
+        assert max(ours) <= t._numbers.allowance.capacity
         if remembered:
             assert counters(t) == ours
     path.with_name("ledger.db-counters").unlink(missing_ok=True)

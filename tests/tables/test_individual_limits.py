@@ -16,8 +16,8 @@ from tests.tables.noise import silence
 import targetcharge as tc
 from targetcharge.accounting.meter import Allowance, Meter
 from targetcharge.engines.engine import Contributions
+from targetcharge.tables.individual import contributors
 from targetcharge.tables.individual.counters import Counters
-from targetcharge.tables.individual.draws import Draw
 
 WEEKS = 60
 MANY = 50
@@ -38,11 +38,11 @@ def test_who_cannot_pay_for_all_that_a_selection_may_publish_is_absent(monkeypat
     drawn = Drawn(monkeypatch)
     with opened(pd.concat([REGULARS, ONCE]), hits, meter=meter) as t:
         assert t.meter.hits_left == hits
-        found = t.top("week", range(WEEKS), k)
+        found = t.top(None, "week", range(WEEKS), k)
         present = k <= hits
         assert drawn == [1 + present * MANY] * WEEKS
         assert [answer.outcome for answer in found] == drawn[:k]
-        price = t._access.roll.allowance.scaled(found[0].grains[0])
+        price = t._numbers.allowance.scaled(found[0].grains[0])
         regular, once = counters(t)[:MANY], counters(t)[MANY:]
         assert regular == [present * k * price] * MANY
         assert once == [price * (week < k) for week in range(WEEKS)]
@@ -54,7 +54,7 @@ def test_no_counter_leaves_its_bounds_however_much_is_published(monkeypatch, met
     silence(monkeypatch)
     with opened(pd.concat([REGULARS, ONCE]), 4, meter=meter) as t:
         for k in (60, 3, 40, 1, 60, 2, 1, 1):
-            t.top("week", range(WEEKS), k)
+            t.top(None, "week", range(WEEKS), k)
             t.watch(None, "week", range(WEEKS), 20)
             spent = counters(t)
             assert 0 <= min(spent) <= max(spent) <= capacity(t)
@@ -79,13 +79,16 @@ def test_a_question_that_nobody_could_ever_pay_is_refused_by_name(times):
         for ask in (
             lambda: t.above(None, 10, epsilon=epsilon),
             lambda: t.count(epsilon=epsilon),
-            lambda: t.watch(None, "week", range(3), 10, epsilon=epsilon),
-            lambda: t.top("week", range(3), 2, epsilon=epsilon),
             lambda: t.release(None, lambda _: False, epsilon=epsilon),
             lambda: t.sum_above("week", 0, 5, threshold=1, epsilon=epsilon),
         ):
             with pytest.raises(tc.BudgetSpent, match="could never take part"):
                 ask()
+        watch = t.watch(None, "week", range(3), 10, epsilon=epsilon)
+        top = t.top(None, "week", range(3), 2, epsilon=epsilon)
+        for answers in (watch, top):
+            assert "could never take part" in answers.stopped
+            assert answers.unanswered == (0, 1, 2)
         assert list(t.transcript) == []
         assert set(counters(t)) == {0}
 
@@ -103,7 +106,7 @@ def test_sums_beyond_64_bits_are_exact(most):
     found.charge(np.arange(0, 30_000, 7), 2)
     for low, high in ((most, most), (-most, -most), (-most, most)):
         steps = rng.integers(low, high, len(units), endpoint=True)
-        draw = Draw(Contributions(units, steps, starts), 1, {}, 1)
+        draw = contributors.Drawn(Contributions(units, steps, starts), 1, {}, 1)
         naive = [
             sum(int(step) for unit, step in zip(units[a:b], steps[a:b], strict=True) if unit % 7)
             for a, b in itertools.pairwise(starts.tolist())

@@ -21,7 +21,7 @@ from tests.tables.test_individual_simulation import Player
 
 import targetcharge as tc
 from targetcharge.ledger.entries import Spent
-from targetcharge.tables.individual import UnitRoll, roll
+from targetcharge.tables.individual import UnitMeters, unit_meters
 
 SEEDS = st.integers(0, 2**32)
 MOST_TABLES, MOST_SNAPSHOTS = 3, 3
@@ -38,7 +38,7 @@ class Units(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.folder = Path(tempfile.mkdtemp())
         noise_of(self.patch, self.rng)
-        self.patch.setattr(roll, "_TOGETHER", 3)  # so that checkpoints are made on the way
+        self.patch.setattr(unit_meters, "_TOGETHER", 3)  # so that checkpoints are made on the way
         path = self.folder / "ledger.db"
         self.saved = self.folder / "ledger.db-counters"
 
@@ -69,12 +69,12 @@ class Units(RuleBasedStateMachine):
     def break_a_call(self, place, kind):
         t = self.pair.tables[place % len(self.pair.tables)]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(UnitRoll, "number", lambda *_: (_ for _ in ()).throw(kind))
+            patch.setattr(UnitMeters, "one", lambda *_: (_ for _ in ()).throw(kind))
             with pytest.raises((tc.ComputationFailed, KeyboardInterrupt)):
                 t.count()
         last = [entry for entry in t._session._ledger.entries() if isinstance(entry, Spent)][-1]
         assert last.count == 1
-        self.pair.naive.broken(t._access.roll.allowance.scaled(last.grains[0]))
+        self.pair.naive.broken(t._numbers.allowance.scaled(last.grains[0]))
 
     @rule()
     def compare(self):

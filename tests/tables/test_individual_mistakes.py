@@ -51,7 +51,7 @@ ASKING = {
         "threshold",
         lambda t, it: t.ask_many([tc.questions.above(None, 5), tc.questions.above(None, it)]),
     ),
-    "k": ("k", lambda t, it: t.top("week", [0, 1], it)),
+    "k": ("k", lambda t, it: t.top(None, "week", [0, 1], it)),
 }
 
 

@@ -18,11 +18,11 @@ import targetcharge as tc
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.engines.engine import Contributions
 from targetcharge.ledger.entries import Pending, answers_in, entry_of, text_of
-from targetcharge.tables.individual import roll
+from targetcharge.tables.individual import unit_meters
+from targetcharge.tables.individual.contributors import Drawn
 from targetcharge.tables.individual.counters import Counters
-from targetcharge.tables.individual.draws import Draw
 
-PRIVATE = (Counters, Draw, Contributions, np.ndarray)
+PRIVATE = (Counters, Drawn, Contributions, np.ndarray)
 """What no frame of an error's traceback may hold."""
 
 FRAME = pd.DataFrame({"unit": [f"{SECRET} {number}" for number in range(20)], "week": [0, 1] * 10, "fee": 1.5})
@@ -38,11 +38,11 @@ def place(request, tmp_path):
 REFUSED = {
     "dear": lambda t: t.count(epsilon=9.0),
     "dear watch": lambda t: t.watch(None, "week", [0], 1, epsilon=0.9),
-    "dear top": lambda t: t.top("week", [0, 1], 2, epsilon=0.9),
+    "dear top": lambda t: t.top(None, "week", [0, 1], 2, epsilon=0.9),
     "distinct": lambda t: t.distinct_above("week", 3),
     "column": lambda t: t.count("nothing = 1"),
     "keys": lambda t: t.watch(None, "week", [0, 0], 1),
-    "k": lambda t: t.top("week", [0, 1], 3),
+    "k": lambda t: t.top(None, "week", [0, 1], 3),
     "band": lambda t: t.between(None, 5, 6),
     "columns": lambda t: t.append(pd.DataFrame({"unit": ["x"], "week": ["y"]})),
     "no release": lambda t: t._session.revise(99, lambda _: True),
@@ -78,8 +78,8 @@ def test_a_refusal_is_the_same_whether_nobody_or_everybody_is_spent(monkeypatch,
 def test_nothing_that_is_printed_tells_of_units(monkeypatch, place):
     silence(monkeypatch)
     with opened(FRAME, 2, ledger=place) as t:
-        t.count(), t.top("week", [0, 1], 1), t.release(None, lambda _: False)
-        made = t._access.roll._last, t._access.roll, t._access.roll._counters, t._access.roll._dues, t._access
+        t.count(), t.top(None, "week", [0, 1], 1), t.release(None, lambda _: False)
+        made = t._numbers._last, t._numbers, t._numbers._counters, t._numbers._charges, t
         for each in (t, t.meter, t.transcript, t.describe(), t.pending, *t.transcript, *made):
             for text in (repr(each), str(each), f"{each}"):
                 assert SECRET not in text
@@ -117,7 +117,7 @@ ASKED = {
     "count": lambda t: t.count(),
     "watch": lambda t: t.watch(None, "week", [0, 1], 1),
     "many": lambda t: t.ask_many([tc.questions.above(None, 1)] * 2),
-    "top": lambda t: t.top("week", [0, 1], 1),
+    "top": lambda t: t.top(None, "week", [0, 1], 1),
     "release": lambda t: t.release(None, lambda _: True),
     "opening": lambda t: opened(FRAME, 3, ledger=t),
 }
@@ -136,9 +136,9 @@ def test_an_error_lets_nothing_out(monkeypatch, tmp_path, asked, where, kind):
                 patch.setattr(DuckDBEngine, "contributions", broken(kind))
                 patch.setattr(DuckDBEngine, "contributions_by", broken(kind))
             elif where == "pay":
-                patch.setattr(roll, "_pay", broken(kind))
+                patch.setattr(unit_meters, "_pay", broken(kind))
             else:
-                patch.setattr(Draw, "_added", broken(kind))
+                patch.setattr(Drawn, "_added", broken(kind))
             if (asked, where) == ("opening", "sums"):
                 return  # nothing is added up there
             with pytest.raises(BaseException) as failure:  # noqa: PT011 - any: what it lets out is looked at
@@ -157,7 +157,7 @@ def test_closing_lets_nothing_out_and_what_is_not_saved_is_made_again(monkeypatc
     t = opened(FRAME, 3, ledger=path)
     t.count("week = 0")
     with monkeypatch.context() as patch:
-        patch.setattr(roll, "_pay", broken(kind))
+        patch.setattr(unit_meters, "_pay", broken(kind))
         if kind is ValueError:
             t.close()
         else:
@@ -204,7 +204,7 @@ def test_a_condition_that_asks_another_table_on_the_ledger_does_not_hang(tmp_pat
 
         assert not timely(lambda: t.release(None, when)).released
         with pytest.raises(tc.InvalidParameter):
-            timely(lambda: t.top("week", [0, 1], 2, stop=when))
+            timely(lambda: t.top(None, "week", [0, 1], 2, stop=when))
         assert len(inside) == 2
         assert all("inside a condition or rule" in each for each in inside)
         timely(other.count)
@@ -246,7 +246,7 @@ def test_threads_take_turns_and_the_counters_are_those_of_the_ledger(tmp_path, t
 def test_what_is_asked_and_the_snapshot_come_back_from_text(monkeypatch):
     silence(monkeypatch)
     with opened(FRAME, 9) as t:
-        t.watch(None, "week", [0, 1], 5), t.top("week", [1, 0], 2), t.release("week = 0", lambda _: False)
+        t.watch(None, "week", [0, 1], 5), t.top(None, "week", [1, 0], 2), t.release("week = 0", lambda _: False)
         for entry in t._session._ledger.entries():
             assert entry_of(text_of(entry)) == entry
             assert {answer.snapshot for answer in answers_in(entry)} == {1}

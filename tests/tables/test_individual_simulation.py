@@ -15,7 +15,7 @@ from tests.tables.noise import silence
 from tests.tables.paired import KEYS, Pair, days, hours, noise_of, what_of
 
 import targetcharge as tc
-from targetcharge.tables.individual import UnitRoll, roll
+from targetcharge.tables.individual import UnitMeters, unit_meters
 
 GAMES = size(3, 25)
 STEPS = size(20, 40)
@@ -86,7 +86,7 @@ class Player:
         self.pair.one(
             t,
             asked,
-            lambda t, _: t.sum_above(column, lower, upper, asked.where, limit, grid=grid, epsilon=asked.epsilon),
+            lambda t, _: t.sum_above(column, lower, upper, limit, asked.where, grid=grid, epsilon=asked.epsilon),
         )
 
     def between(self, t, total=None):
@@ -255,10 +255,10 @@ def test_who_comes_after_a_broken_call_was_charged_has_paid_for_it(monkeypatch, 
     pair = Pair(lambda source: opened(source, 2, meter=meter), [[row_of(1, 0)]], Drawn(monkeypatch))
     for number in range(2, 5):
         with monkeypatch.context() as patch:
-            patch.setattr(UnitRoll, "number", lambda *_: 1 // 0)
+            patch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
             with pytest.raises(tc.ComputationFailed):
                 pair.t.count()
-        pair.naive.broken(pair.t._access.roll.allowance.scaled(pair.t.meter.tariff.typical.grains))
+        pair.naive.broken(pair.t._numbers.allowance.scaled(pair.t.meter.tariff.typical.grains))
         pair.settled()
         pair.append([row_of(number, 0)])
         pair.settled()
@@ -293,7 +293,7 @@ def test_charging_that_was_interrupted_is_made_again(monkeypatch, tmp_path, nth,
     pair.settled()
     for where in ("week = 0", None, "week >= 1"):
         pair.one(pair.tables[1], Asked(where), lambda t, what: t.count(what))
-    left, pay = [nth], roll._pay
+    left, pay = [nth], unit_meters._pay
 
     def interrupted(*due):
         left[0] -= 1
@@ -302,7 +302,7 @@ def test_charging_that_was_interrupted_is_made_again(monkeypatch, tmp_path, nth,
         pay(*due)
 
     with monkeypatch.context() as patch:
-        patch.setattr(roll, "_pay", interrupted)
+        patch.setattr(unit_meters, "_pay", interrupted)
         with pytest.raises(kind):
             counters(pair.t)
     pair.settled()

@@ -14,7 +14,7 @@ from tests.tables.worlds import SOURCES, UNITS, World
 
 import targetcharge as tc
 from targetcharge.tables import questions
-from targetcharge.tables.numbers import number_of
+from targetcharge.tables.measured import measured
 
 TABLES = size(60, 800)
 BUDGET = tc.Budget(100.0, 1e-6)
@@ -38,7 +38,7 @@ def test_every_answer_about_a_count_or_a_sum_is_the_truth(monkeypatch, kind, tmp
         with opened(world, source, tmp_path) as t:
             for _ in range(6):
                 asked = any_of(rng, whole=source != "pandas")
-                gauge, truth = number_of(asked.what, t._engine.schema).gauge, asked.truth(units)
+                gauge, truth = measured(asked.what, t._engine.schema)[1], asked.truth(units)
                 shown = gauge.value(truth)
                 assert t.count(asked.what).outcome == shown
                 assert t.above(asked.what, shown).outcome == shown
@@ -58,10 +58,10 @@ def test_every_side_is_the_truth(monkeypatch, kind, tmp_path):
         with opened(world, source, tmp_path, meter="renyi") as t:
             for _ in range(4):
                 asked = any_of(rng, whole=source != "pandas")
-                number, truth = number_of(asked.what, t._engine.schema), asked.truth(units)
-                wide = 20 * number.measure.sensitivity
+                (measure, gauge, _), truth = measured(asked.what, t._engine.schema), asked.truth(units)
+                wide = 20 * measure.sensitivity
                 below, before, itself, after, above = (
-                    number.gauge.value(truth + away) for away in (-wide, -1, 0, 1, wide)
+                    gauge.value(truth + away) for away in (-wide, -1, 0, 1, wide)
                 )
                 assert t.side(asked.what, itself).outcome is tc.Side.ABOVE
                 assert t.side(asked.what, after).outcome is tc.Side.BELOW
@@ -80,14 +80,14 @@ def test_every_key_is_answered_with_the_truth(monkeypatch, kind, tmp_path):
             for by, keys in BY.items():
                 where = rng.choice(list(WHERE))
                 asked = rng.choice([counted(where), totalled("n", (-3, 5), None, where, whole=whole)])
-                gauge = number_of(asked.what, t._engine.schema).gauge
+                gauge = measured(asked.what, t._engine.schema)[1]
                 truths = [asked.truth(grouped(world.units(), by, key)) for key in keys]
                 limit = gauge.value(sorted(truths)[len(truths) // 2])
                 answers = t.watch(asked.what, by, keys, limit)
                 expected = [gauge.value(truth) if gauge.value(truth) >= limit else None for truth in truths]
                 assert [answer.outcome for answer in answers] == expected
                 assert [answer.key for answer in answers] == keys
-                best = t.top(by, keys, 2, asked.what)
+                best = t.top(asked.what, by, keys, 2)
                 order = sorted(range(len(keys)), key=lambda place: -truths[place])[:2]
                 assert [(answer.key, answer.outcome) for answer in best] == [
                     (keys[place], gauge.value(truths[place])) for place in order

@@ -104,8 +104,8 @@ def asked(column):
             ((-(10**9), 10**9), 1000),
             ((-3, -1), None),
         ):
-            yield q.above(q.total("v", *bounds, grid=grid), far)
-            yield q.watch(q.total("v", *bounds, grid=grid), "w", [True, False], far)
+            yield q.above(q.sum("v", *bounds, grid=grid), far)
+            yield q.watch(q.sum("v", *bounds, grid=grid), "w", [True, False], far)
     keys = {
         Kind.NUMBER: [0, 1],
         Kind.TEXT: ["", "a", "é"],

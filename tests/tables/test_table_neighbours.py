@@ -29,7 +29,7 @@ ONES = "kind = 'a'"
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch, tmp_path):
-    """Draw no noise, at one and the same time, in one and the same folder."""
+    """Drawn no noise, at one and the same time, in one and the same folder."""
     silence(monkeypatch)
     monkeypatch.setattr("targetcharge.sessions.session.time.time", lambda: 1.0)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -130,9 +130,9 @@ def asked_of_all():
     """Return questions that hit nothing, on either table."""
     texts = ["a", "b", "", "NULL", "it's", visits.STRANGE]
     sums = [
-        q.total("weight", -(10**9), 10**9),
-        q.total("age", 0, 10, grid=5),
-        q.total("weight", 1, 2, grid="0.01"),
+        q.sum("weight", -(10**9), 10**9),
+        q.sum("age", 0, 10, grid=5),
+        q.sum("weight", 1, 2, grid="0.01"),
     ]
     found = [
         q.above(None, FAR),
@@ -167,8 +167,8 @@ def test_whatever_is_shown_and_whatever_costs_nothing(monkeypatch, tmp_path, kin
 def spending(t):
     """Yield questions until the budget is spent in the middle of a watch, and what comes after it."""
     yield "watch", lambda: t.watch(None, "kind", ["a", "nobody", "b", "none"], 5)
-    yield "top", lambda: t.top("kind", ["a", "b"], 1, ONES, stop=gap(3))
-    yield "stopping rule", lambda: t.top("kind", ["a", "b"], 2, ONES, stop=lambda _: "high")
+    yield "top", lambda: t.top(ONES, "kind", ["a", "b"], 1, stop=gap(3))
+    yield "stopping rule", lambda: t.top(ONES, "kind", ["a", "b"], 2, stop=lambda _: "high")
     yield "pending", lambda: t.release(ONES, set())
     while t.meter.hits_left > 1:
         t.count(ONES)
@@ -188,7 +188,7 @@ CALLS = {
     "distinct": lambda t: t.distinct_above("age", 5),
     "watch": lambda t: t.watch(None, "kind", ["a"], 5),
     "lazy": lambda t: list(t.iter_watch(None, "kind", ["a"], 5)),
-    "top": lambda t: t.top("kind", ["a", "b"]),
+    "top": lambda t: t.top(None, "kind", ["a", "b"]),
     "many": lambda t: t.ask_many([q.above(None, 5), q.value(None)]),
     "release": lambda t: t.release(None, {5}),
 }

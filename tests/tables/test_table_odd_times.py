@@ -113,7 +113,7 @@ def test_an_engine_that_failed_for_good_is_charged_for_once(error, charging, mon
         for ask in (
             lambda: t.above("age > 32", 10**6),
             lambda: t.watch(None, "age", [1, 2], 10**6),
-            lambda: t.top("age", [1, 2]),
+            lambda: t.top(None, "age", [1, 2]),
             lambda: t.ask_many([tc.questions.above("age > 33", 10**6)]),
             lambda: t.release("age > 30", when=lambda _: False),
         ):

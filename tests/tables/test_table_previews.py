@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from targetcharge.engines.duckdb.connection import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.tables import questions as q
-from targetcharge.tables.computing import algorithm_of, number_asked
+from targetcharge.tables.prepared import prepare
 
 DRAWS = size(20_000, 100_000)
 DISTANCES = [-60, -35, -10, -1, 0, 1, 10, 35, 60]
@@ -37,8 +38,8 @@ def opened(rows=5, **options):
 ASKED = {
     "above": q.above("x > 1", 100),
     "above a half": q.above("x > 1", 100.5),
-    "sum": q.above(q.total("x", 0, 10, grid="0.01"), 12.3),
-    "both signs": q.above(q.total("x", -5, 10, grid=1), 12),
+    "sum": q.above(q.sum("x", 0, 10, grid="0.01"), 12.3),
+    "both signs": q.above(q.sum("x", -5, 10, grid=1), 12),
     "distinct": q.above(q.distinct("t", per_unit=2), 100),
     "value": q.value("x > 1"),
     "changed": q.value("x > 1", prior=50, tolerance=4),
@@ -152,11 +153,11 @@ def test_hits_come_as_often_as_a_preview_says_and_not_more_or_less_often(name, t
     question = (ASKED | ON_RENYI)[name]
     with opened(meter="renyi" if name in ON_RENYI else "exact") as t:
         schema = t._engine.schema
-        number = number_asked(question, schema)
+        prepared = prepare(question, schema, 0.1)
         away = times * (10 if name not in ("sum", "both signs") else 100)
         seen = t.preview(question, [away])
-    steps = number.gauge.least(seen.threshold + away)
-    algorithm = algorithm_of(question, number, 0.1, lambda data: data)
+    steps = prepared.gauge.least(seen.threshold + away)
+    algorithm = prepared.in_steps(lambda data: data)
     entropy = BufferedEntropy(times + 5)
     target = algorithm.default_target
     hits = sum(algorithm.run(steps, entropy) in target for _ in range(DRAWS))
@@ -201,11 +202,11 @@ def test_the_margin_of_a_sketch_covers_its_blur():
     """Of 1,000 values, sketched and noisy: at least 95 of 100 estimates are within the margin."""
     with opened() as t:
         question = q.above(q.distinct("t"), 1000)
-        seen, number = t.preview(question), number_asked(question, t._engine.schema)
+        seen, prepared = t.preview(question), prepare(question, t._engine.schema, 0.1)
     rng, inside = np.random.default_rng(1), 0
-    algorithm = algorithm_of(q.Value(q.units()), number, 0.1, lambda data: data)
+    algorithm = replace(prepared, question=q.value()).in_steps(lambda data: data)
     entropy = BufferedEntropy(1)
     for _ in range(2000):
-        taken = len(np.unique(rng.integers(0, number.measure.buckets, 1000)))
-        inside += abs(number.gauge.value(algorithm.run(taken, entropy)) - 1000) <= seen.margin
+        taken = len(np.unique(rng.integers(0, prepared.measure.buckets, 1000)))
+        inside += abs(prepared.gauge.value(algorithm.run(taken, entropy)) - 1000) <= seen.margin
     assert inside / 2000 >= 0.95 - 4 * math.sqrt(0.05 * 0.95 / 2000)

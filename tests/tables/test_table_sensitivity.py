@@ -23,9 +23,8 @@ from targetcharge.mechanisms.noise import rate_for
 from targetcharge.queries.keys import declare
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.tables import questions
-from targetcharge.tables.batteries import by_keys
-from targetcharge.tables.computing import algorithm_of
-from targetcharge.tables.numbers import number_of
+from targetcharge.tables.measured import measured
+from targetcharge.tables.prepared import prepare
 
 TABLES = size(60, 800)
 KINDS = (*UNITS, "row")
@@ -34,28 +33,27 @@ TIMES = {"days": tc.days("2024-01-01", "2024-01-03"), "hours": tc.hours("2024-01
 
 
 def measures(schema, rng, many=14):
-    """Draw counts, sums with all kinds of bounds, and sketches with a fixed key."""
+    """Drawn counts, sums with all kinds of bounds, and sketches with a fixed key."""
     found = []
     while len(found) < many:
         where, form = rng.choice(list(WHERE)), rng.random()
         try:
             if form < 0.2:
-                number = number_of(questions.units(where), schema)
+                measure, _, _ = measured(questions.count(where), schema)
             elif form < 0.65:
                 column, bounds, grid = rng.choice(["x", "n", "m"]), rng.choice(BOUNDS), rng.choice(GRIDS)
-                number = number_of(questions.total(column, *bounds, where, grid=grid), schema)
+                measure, _, _ = measured(questions.sum(column, *bounds, where, grid=grid), schema)
             else:
                 column, most = rng.choice([*COLUMNS, "u"]), rng.choice([1, 1, 2, 5])
-                number = number_of(questions.distinct(column, where, per_unit=most), schema, 100)
+                measure, _, _ = measured(questions.distinct(column, where, per_unit=most), schema, 100)
         except InvalidParameter:  # a grid that does not fit the bounds
             continue
-        measure = number.measure
         found.append(replace(measure, key="key") if isinstance(measure, Sketch) else measure)
     return found
 
 
 def groups(schema, rng):
-    """Draw keys, and a count or a sum to be taken of each."""
+    """Drawn keys, and a count or a sum to be taken of each."""
     by = rng.choice([*KEYS, *TIMES])
     keys = declare("s", TIMES[by], schema) if by in TIMES else declare(by, KEYS[by], schema)
     plain = [measure for measure in measures(schema, rng) if isinstance(measure, Count | Total)]
@@ -135,14 +133,14 @@ def test_a_unit_does_not_decide_whether_those_with_nan_count(source, where, tmp_
     known = [plain | {"u": "known", "x": value, "t": "a"} for value in (2.0, 3.0)]
     world = World("text", (*unknown, *known))
     asked = [
-        questions.units(where),
-        questions.total("x", 0, 5, where, grid=1),
-        questions.total("x", 1, 5, where, grid=1),
+        questions.count(where),
+        questions.sum("x", 0, 5, where, grid=1),
+        questions.sum("x", 1, 5, where, grid=1),
     ]
     values = []
     for each in (world, world.without(300)):
         with closing(open_duckdb(each.source(source, tmp_path, together=1000), "u")) as engine:
-            measures = [number_of(what, engine.schema).measure for what in asked]
+            measures = [measured(what, engine.schema)[0] for what in asked]
             keys = declare("t", ["a"], engine.schema)
             values.append([*engine.measure(measures), *(engine.measure_by(one, keys)[0] for one in measures)])
     changes = [abs(before - after) for before, after in zip(*values, strict=True)]
@@ -152,36 +150,37 @@ def test_a_unit_does_not_decide_whether_those_with_nan_count(source, where, tmp_
 # What is declared is what noise is drawn for.
 
 
-def all_numbers(schema):
-    yield number_of(questions.units("x > 1"), schema), 1
-    yield number_of(questions.total("n", -7, 5), schema), 7
-    yield number_of(questions.total("n", 3, 5), schema), 5
-    yield number_of(questions.total("x", 0, 100, grid="0.01"), schema), 10_000
-    yield number_of(questions.total("x", -250, 100, grid=5), schema), 50
-    yield number_of(questions.total("m", -0.5, -0.25, grid="0.25"), schema), 2
+def all_numbers():
+    yield questions.count("x > 1"), 1
+    yield questions.sum("n", -7, 5), 7
+    yield questions.sum("n", 3, 5), 5
+    yield questions.sum("x", 0, 100, grid="0.01"), 10_000
+    yield questions.sum("x", -250, 100, grid=5), 50
+    yield questions.sum("m", -0.5, -0.25, grid="0.25"), 2
     for most in (1, 3):
-        yield number_of(questions.distinct("t", per_unit=most), schema, 100), most
+        yield questions.distinct("t", per_unit=most), most
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.37])
 def test_noise_is_drawn_for_the_sensitivity_of_the_measure(epsilon, tmp_path):
     with closing(open_duckdb(World.drawn(1, "text").source("arrow", tmp_path), "u")) as engine:
         schema = engine.schema
-        for number, sensitivity in all_numbers(schema):
-            assert number.measure.sensitivity == sensitivity
+        for number, sensitivity in all_numbers():
             rate = rate_for(epsilon, sensitivity)
-            asked = [questions.Above(None, 100), questions.Above(None, 100, prior=150, tolerance=20)]
-            if not isinstance(number.measure, Sketch):
+            asked = [questions.above(number, 100), questions.above(number, 100, prior=150, tolerance=20)]
+            if not isinstance(number, questions.Distinct):
                 asked += [
-                    questions.Value(None),
-                    questions.Value(None, prior=3),
-                    questions.Between(None, 5, 50),
-                    questions.Side(None, 5),
+                    questions.value(number),
+                    questions.value(number, prior=3),
+                    questions.between(number, 5, 50),
+                    questions.side(number, 5),
                 ]
             for question in asked:
-                algorithm = algorithm_of(question, number, epsilon, lambda steps: steps)
+                prepared = prepare(question, schema, epsilon)
+                assert prepared.measure.sensitivity == sensitivity
+                algorithm = prepared.in_steps(lambda steps: steps)
                 assert algorithm.accuracy.scale == rate.denominator / rate.numerator
                 assert algorithm.epsilon == epsilon
-        for what, sensitivity in ((questions.units(), 1), (questions.total("n", -7, 5), 7)):
-            tests, _ = by_keys(questions.watch(what, "t", ["a", "b"], 5), epsilon, schema)
-            assert tests.rate == rate_for(epsilon, sensitivity)
+        for what, sensitivity in ((questions.count(), 1), (questions.sum("n", -7, 5), 7)):
+            batch = prepare(questions.watch(what, "t", ["a", "b"], 5), schema, epsilon).batch(individual=False)
+            assert batch.drawing.rate == rate_for(epsilon, sensitivity)

@@ -104,7 +104,7 @@ def test_a_description_is_from_the_schema_and_what_was_declared():
             assert found.as_dict()["unit"] == "units of patient"
             assert dict(found.columns)["old"] == "boolean"
     assert texts[0] == texts[1] == texts[2]
-    assert "sum_above(column, lower, upper, where, threshold)" in texts[0][0]
+    assert "sum_above(column, lower, upper, threshold, where)" in texts[0][0]
     with opened(unit=tc.ROW, meter="renyi") as t:
         assert (t.describe().unit, t.describe().meter) == ("rows", "renyi")
 

@@ -13,7 +13,7 @@ import pandas as pd
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, renyi_epsilon
 from targetcharge.engines import duckdb
-from targetcharge.tables import numbers
+from targetcharge.tables import measured
 
 Z = "z"
 """The unit that is in one table and not in the other."""
@@ -61,14 +61,14 @@ def quick(monkeypatch):
         return engines[id(source)][1]
 
     monkeypatch.setattr(duckdb, "open_duckdb", opened)
-    parse, known = numbers.parse, {}
+    parse, known = measured.parse, {}
 
     def parsed(text, schema):
         if text not in known:
             known[text] = parse(text, schema)
         return known[text]
 
-    monkeypatch.setattr(numbers, "parse", parsed)
+    monkeypatch.setattr(measured, "parse", parsed)
     yield
     for _, engine in engines.values():
         engine._engine.close()
@@ -88,7 +88,7 @@ def own(*groups):
 
 def total(most, where=None):
     """Return the sum of what units are worth, each at most so much."""
-    return tc.questions.total("w", -most, most, where, grid=1)
+    return tc.questions.sum("w", -most, most, where, grid=1)
 
 
 @cache

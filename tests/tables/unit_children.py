@@ -13,7 +13,7 @@ import targetcharge as tc
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.tables import private_files
-from targetcharge.tables.individual import UnitRoll, checkpoints, roll
+from targetcharge.tables.individual import UnitMeters, checkpoints, unit_meters
 from targetcharge.tables.snapshots import Snapshots
 
 
@@ -26,9 +26,9 @@ QUESTIONS = [
     lambda t: [t.count("week = 0")],
     lambda t: list(t.watch(None, "week", [0, 1, 2], 3)),
     lambda t: [t.above(None, 2)],
-    lambda t: t.top("place", ["a", "b", "c"], 2),
+    lambda t: t.top(None, "place", ["a", "b", "c"], 2),
     _pending,
-    lambda t: [t.count(tc.questions.total("fee", -2, 5, grid="0.25"))],
+    lambda t: [t.count(tc.questions.sum("fee", -2, 5, grid="0.25"))],
     lambda t: list(t.ask_many([tc.questions.above("week = 0", 0), tc.questions.above("place = 'a'", 0)])),
 ]
 
@@ -111,8 +111,8 @@ POINTS = {
     "after the scan": lambda fuse: _around(DuckDBEngine, "contributions", fuse, after=True),
     "before settle": lambda fuse: _around(SqliteLedger, "settle", fuse),
     "after settle": lambda fuse: _around(SqliteLedger, "settle", fuse, after=True),
-    "in the counters": lambda fuse: _around(roll, "_pay", fuse),
-    "after the counters": lambda fuse: _around(UnitRoll, "settle", fuse, after=True),
+    "in the counters": lambda fuse: _around(unit_meters, "_pay", fuse),
+    "after the counters": lambda fuse: _around(UnitMeters, "settle", fuse, after=True),
     "in a checkpoint": _half,
     "after a checkpoint": lambda fuse: _around(checkpoints.Checkpoints, "save", fuse, after=True),
     "before an append is noted": lambda fuse: _around(Snapshots, "grow", fuse),
@@ -123,7 +123,7 @@ POINTS = {
 
 def dies(pipe, path, snapshots, options, point, nth):
     """Ask all questions, growing on the way, and say what was answered; die on the way."""
-    roll._TOGETHER = 3
+    unit_meters._TOGETHER = 3
     POINTS[point](Fuse(nth))
     t = opened(table_of(snapshots[0]), ledger=path, **options)
     for number, ask in enumerate(QUESTIONS * 2):
@@ -156,7 +156,7 @@ def asks(pipe, path, snapshots, options, seed, rounds):
         elif kind == 2:
             t.above(rng.choice(["week = 0", None, "place = 'a'"]), rng.randint(-5, 20))
         elif kind == 3:
-            t.top("place", ["a", "b", "c"], rng.randint(1, 3), threshold=rng.choice([None, 5]))
+            t.top(None, "place", ["a", "b", "c"], rng.randint(1, 3), threshold=rng.choice([None, 5]))
         else:
             t.release("week >= 1", lambda number: number > 10)
     pipe.send(told)
@@ -167,29 +167,32 @@ def asks(pipe, path, snapshots, options, seed, rounds):
 
 
 def _tell(told, head):
-    number, best, by, together = UnitRoll.number, UnitRoll.best, UnitRoll.by, UnitRoll.together
+    one, best = UnitMeters.one, UnitMeters.of_keys
+    due_keys, due_several = UnitMeters.of_keys_when_due, UnitMeters.several_when_due
 
-    def one(self, charge):
-        found = number(self, charge)
-        told.append((head(), charge.text, charge.prices.epsilon, None, found))
+    def number(self, prepared):
+        found = one(self, prepared)
+        told.append((head(), *prepared.identity, None, found))
         return found
 
-    def selection(self, charge, groups, keys):
-        found = best(self, charge, groups, keys)
-        told.append((head(), charge.text, charge.prices.epsilon, tuple(keys), tuple(found)))
+    def selection(self, prepared):
+        found = best(self, prepared)
+        told.append((head(), *prepared.identity, prepared.keys.published(), tuple(found)))
         return found
 
     def _later(numbers, named):
         def due(first, last):
             for place, found in enumerate(numbers(first, last), first):
-                charge, key = named(place)
-                told.append((head(), charge.text, charge.prices.epsilon, key, found))
+                prepared, key = named(place)
+                told.append((head(), *prepared.identity, key, found))
                 yield found
 
         return due
 
-    UnitRoll.number, UnitRoll.best = one, selection
-    UnitRoll.by = lambda self, charge, groups, keys: _later(
-        by(self, charge, groups, keys), lambda place: (charge, keys[place])
+    UnitMeters.one, UnitMeters.of_keys = number, selection
+    UnitMeters.of_keys_when_due = lambda self, prepared: _later(
+        due_keys(self, prepared), lambda place: (prepared, prepared.keys.published()[place])
     )
-    UnitRoll.together = lambda self, charges: _later(together(self, charges), lambda place: (charges[place], None))
+    UnitMeters.several_when_due = lambda self, several: _later(
+        due_several(self, several), lambda place: (several[place], None)
+    )

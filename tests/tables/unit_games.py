@@ -118,7 +118,7 @@ def _group(rng):
 
 
 def _total(rng):
-    return tc.questions.total("w", -2, 2, _group(rng), grid=1)
+    return tc.questions.sum("w", -2, 2, _group(rng), grid=1)
 
 
 def _either(rng):

@@ -9,11 +9,11 @@ import numpy as np
 from targetcharge.accounting.meter.allowance import Allowance, Prices
 from targetcharge.ledger.entries import answers_in
 from targetcharge.numerics.rounding import grains_up
-from targetcharge.tables.individual import roll
+from targetcharge.tables.individual import unit_meters
+from targetcharge.tables.individual.charges import ChargeReader
+from targetcharge.tables.individual.contributors import Drawn
 from targetcharge.tables.individual.counters import Counters
-from targetcharge.tables.individual.draws import Draw
-from targetcharge.tables.individual.dues import Dues
-from targetcharge.tables.individual.roll import UnitRoll
+from targetcharge.tables.individual.unit_meters import UnitMeters
 
 MISTAKES = {}
 
@@ -59,7 +59,7 @@ class OwnEntries:
 @mistake
 def others_are_not_looked_at(monkeypatch):
     """A session charges what it published itself, not what others have published on the same ledger."""
-    read = UnitRoll.read
+    read = UnitMeters.read_ledger
 
     def selfish(units, ledger):
         if not hasattr(units, "own"):
@@ -67,7 +67,7 @@ def others_are_not_looked_at(monkeypatch):
             ledger.number = units.own.number
         read(units, units.own)
 
-    monkeypatch.setattr(UnitRoll, "read", selfish)
+    monkeypatch.setattr(UnitMeters, "read_ledger", selfish)
 
 
 @mistake
@@ -116,22 +116,22 @@ def spent_units_are_in_a_sketch(monkeypatch):
 @mistake
 def only_who_tipped_the_scales_pays(monkeypatch):
     """A number that reaches its threshold without any one of its units charges nobody."""
-    answer = Dues._answer
+    answer = ChargeReader._answer
 
     def tipped(dues, told):
-        charge = dues._charge(told)
-        threshold = None if charge is None else charge.record.asked[1]
+        prepared = dues._prepared(told)
+        threshold = getattr(prepared and prepared.question, "threshold", None)
         if isinstance(threshold, int) and isinstance(told.outcome, int) and told.outcome > threshold:
             return iter(())
         return answer(dues, told)
 
-    monkeypatch.setattr(Dues, "_answer", tipped)
+    monkeypatch.setattr(ChargeReader, "_answer", tipped)
 
 
 @mistake
 def pending_releases_are_not_held(monkeypatch):
     """A release is charged when it is published, to those who can still pay then."""
-    read, answer, drawn = UnitRoll.read, Dues._answer, {}
+    read, answer, drawn = UnitMeters.read_ledger, ChargeReader._answer, {}
 
     def remembering(units, ledger):
         for entry in ledger.entries():
@@ -142,57 +142,57 @@ def pending_releases_are_not_held(monkeypatch):
         if told.release is None or told.hit:
             yield from answer(dues, drawn.get(told.release, told))
 
-    monkeypatch.setattr(UnitRoll, "read", remembering)
-    monkeypatch.setattr(Dues, "_answer", late)
-    monkeypatch.setattr(roll, "_charges", lambda entry: any(told.hit for told in answers_in(entry)))
+    monkeypatch.setattr(UnitMeters, "read_ledger", remembering)
+    monkeypatch.setattr(ChargeReader, "_answer", late)
+    monkeypatch.setattr(unit_meters, "_charges", lambda entry: any(told.hit for told in answers_in(entry)))
 
 
 @mistake
 def room_for_one_hit_is_enough_for_a_selection(monkeypatch):
-    most = Draw._most
-    monkeypatch.setattr(Draw, "_most", lambda draw, _: most(draw, 1))
+    most = Drawn._most
+    monkeypatch.setattr(Drawn, "_most", lambda draw, _: most(draw, 1))
     monkeypatch.setattr(Counters, "charge", as_far_as_it_goes)
 
 
 @mistake
 def sums_are_rounded_before_the_noise(monkeypatch):
     """Up to even steps: a unit that contributes one step moves them by two, or by none."""
-    added = Draw._added
+    added = Drawn._added
 
     def rounded(draw, first, last, able):
         return [-(-total // 2) * 2 for total in added(draw, first, last, able)]
 
-    monkeypatch.setattr(Draw, "_added", rounded)
+    monkeypatch.setattr(Drawn, "_added", rounded)
 
 
 @mistake
 def a_batch_counts_once(monkeypatch):
     """One scan, one list of counts: who is retired by a hit is still in those that follow."""
-    by = UnitRoll.by
+    by = UnitMeters.of_keys_when_due
 
-    def once(units, charge, groups, keys):
-        numbers, kept = by(units, charge, groups, keys), []
+    def once(units, prepared):
+        numbers, kept = by(units, prepared), []
 
         def counted(first, last):
             if not kept:
-                kept.extend(numbers(0, len(keys)))
+                kept.extend(numbers(0, len(prepared.keys.values)))
             yield from kept[first:last]
 
         return counted
 
-    monkeypatch.setattr(UnitRoll, "by", once)
+    monkeypatch.setattr(UnitMeters, "of_keys_when_due", once)
 
 
 @mistake
 def broken_calls_are_free(monkeypatch):
-    charges = roll._charges
-    monkeypatch.setattr(roll, "_charges", lambda entry: bool(answers_in(entry)) and charges(entry))
+    charges = unit_meters._charges
+    monkeypatch.setattr(unit_meters, "_charges", lambda entry: bool(answers_in(entry)) and charges(entry))
 
 
 @mistake
 def appended_rows_bring_new_budgets(monkeypatch):
     """Who has rows in a new snapshot starts afresh."""
-    settle = UnitRoll.settle
+    settle = UnitMeters.settle
 
     def fresh(units):
         counters = settle(units)
@@ -201,4 +201,4 @@ def appended_rows_bring_new_budgets(monkeypatch):
         units.counted = units._engine.snapshot
         return counters
 
-    monkeypatch.setattr(UnitRoll, "settle", fresh)
+    monkeypatch.setattr(UnitMeters, "settle", fresh)

@@ -70,7 +70,7 @@ class World:
 
     @classmethod
     def drawn(cls, seed, kind, most=60):
-        """Draw a table in which one unit has many of the rows."""
+        """Drawn a table in which one unit has many of the rows."""
         rng = random.Random(f"{seed} {kind}")
         values = UNITS["text" if kind == "row" else kind][1]
         loud = rng.choice(values)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions, TableOptions
-    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.answers import LazyAnswers
+    from targetcharge.tables.preview import Preview
 
 _STDERR: Final = 2
 _STOPPING: Final = (
@@ -173,7 +174,7 @@ def _left(table: tc.Table) -> str:
     return "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
 
 
-def leaving(answers: Iterable[tc.Answer]) -> Iterator[list[tc.Answer]]:
+def leaving(answers: LazyAnswers) -> Iterator[list[tc.Answer]]:
     """Yield the answers of a lazy batch as they leave: misses up to a hit, and so many at most."""
     batch: list[tc.Answer] = []
     for answer in answers:
@@ -183,6 +184,8 @@ def leaving(answers: Iterable[tc.Answer]) -> Iterator[list[tc.Answer]]:
             batch = []
     if batch:
         yield batch
+    if answers.refusal is not None:
+        raise answers.refusal
 
 
 def _bar() -> Progress:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from targetcharge.queries.keys import KeyRange
-    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import Top, Watch
 
 _in_keys = partial(typer.Option, rich_help_panel="Keys")

@@ -93,7 +93,7 @@ class TableOptions:
     meter: Annotated[
         MeterName | None,
         _in_table(
-            help="How hits add up: exact (of a new ledger) buys the most; renyi also prices --between and --near.",
+            help="How hits add up: exact (of a new ledger) buys the most; renyi also prices --between and --side.",
             show_default=False,
         ),
     ] = None

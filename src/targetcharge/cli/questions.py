@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Spell = Callable[[str], str]
 
-_FORMS: Final = ("threshold", "between", "near")
+_FORMS: Final = ("threshold", "between", "side")
 _BELONGS: Final = {"lower": "sum", "upper": "sum", "grid": "sum", "per_unit": "distinct", "tolerance": "prior"}
 
 
@@ -53,7 +53,7 @@ NUMBER_FIELDS: Final[dict[str, Reader]] = (
 _FIELDS: Final[dict[str, Reader]] = (
     {"name": text}
     | NUMBER_FIELDS
-    | dict.fromkeys(("threshold", "low", "high", "near", "prior", "tolerance"), number)
+    | dict.fromkeys(("threshold", "low", "high", "side", "prior", "tolerance"), number)
 )
 
 
@@ -86,7 +86,7 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
     """Return the question that fields describe. What is not given is not there.
 
     Args:
-        fields: where, threshold, between (low and high), near, sum, lower, upper, grid, distinct, per_unit, prior,
+        fields: where, threshold, between (low and high), side, sum, lower, upper, grid, distinct, per_unit, prior,
             tolerance, by name.
         spell: how the user wrote a name.
     """
@@ -106,8 +106,8 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
             return questions.above(what, fields["threshold"], *change)
         case ["between"]:
             return questions.between(what, *fields["between"])
-        case ["near"]:
-            return questions.side(what, fields["near"])
+        case ["side"]:
+            return questions.side(what, fields["side"])
         case _:
             return questions.value(what, *change)
 
@@ -125,10 +125,10 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
         for name in ("lower", "upper"):
             if name not in fields:
                 raise InvalidParameter(spell(name), None, f"given with {spell('sum')}")
-        return questions.total(fields["sum"], fields["lower"], fields["upper"], where, grid=fields.get("grid"))
+        return questions.sum(fields["sum"], fields["lower"], fields["upper"], where, grid=fields.get("grid"))
     if "distinct" in fields:
         return questions.distinct(fields["distinct"], where, per_unit=fields.get("per_unit", 1))
-    return questions.units(where)
+    return questions.count(where)
 
 
 def read_items(path: Path) -> list[Item]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions
-    from targetcharge.tables.describing import Description
-    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.description import Description
+    from targetcharge.tables.preview import Preview
 
 _COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq")
 _WIDE: Final = 100_000

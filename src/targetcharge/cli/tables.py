@@ -19,13 +19,13 @@ from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source,
 from targetcharge.cli.questions import Item, option, question_of, read_items, what_of
 from targetcharge.cli.results import console, grid
 from targetcharge.sessions.opening import MEMORY
-from targetcharge.tables.batteries import runs
-from targetcharge.tables.questions import Between, Side
+from targetcharge.tables import batches
+from targetcharge.tables.questions import BetweenQuestion, SideQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from targetcharge.tables.previewing import Preview
+    from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import Question, What
 
 _TOGETHER: Final = 25
@@ -67,7 +67,7 @@ class QuestionOptions:
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Publish below, between or above; between costs. --meter renyi."),
     ] = None
-    near: Annotated[
+    side: Annotated[
         float | None,
         typer.Option(help="Publish the side of this number; too close to call costs. --meter renyi."),
     ] = None
@@ -182,9 +182,9 @@ def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
 def _preview(table: tc.Table, item: Item) -> Preview:
     """Return what a question would cost; a mistake in it names its place."""
     place = f"{item.place}: " if item.place else ""
-    if isinstance(item.question, Between | Side) and table.meter.tariff.name == "exact":
+    if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
         msg = (
-            f"{place}only the Rényi meter has a price for between and near: ask with --meter renyi. A ledger"
+            f"{place}only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger"
             " keeps its meter, so choose another --ledger if there is one already"
         )
         raise tc.NotAllowed(msg)
@@ -199,13 +199,13 @@ def _preview(table: tc.Table, item: Item) -> Preview:
 
 def _batches(table: tc.Table, items: Sequence[Item]) -> Iterator[Sequence[tc.Answer]]:
     """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
-    for alike in runs([item.question for item in items]):
+    for alike in batches.grouped([item.question for item in items]):
         asked: Sequence[Question] = alike if isinstance(alike, list) else [alike]
         for start in range(0, len(asked), _TOGETHER):
             answers = table.ask_many(asked[start : start + _TOGETHER])
             yield answers
-            if answers.stopped:
-                raise tc.Refused(answers.stopped)
+            if answers.refusal is not None:
+                raise answers.refusal
 
 
 def _checked_watch(table: tc.Table, what: What, keys: Keys, threshold: float) -> Checked:
@@ -226,7 +226,10 @@ def _checked_top(table: tc.Table, what: What, keys: Keys, k: int, threshold: flo
     typed = keys.typed(table)
     preview = keys.preview(table, tc.questions.top(what, keys.columns, typed, k, threshold))
 
-    def answers() -> Iterator[list[tc.Answer]]:
-        yield table.top(keys.columns, typed, k, what, threshold=threshold)
+    def answers() -> Iterator[Sequence[tc.Answer]]:
+        found = table.top(what, keys.columns, typed, k, threshold=threshold)
+        yield found
+        if found.refusal is not None:
+            raise found.refusal
 
     return Checked([preview], keys.by, [], [], k, answers)

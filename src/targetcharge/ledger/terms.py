@@ -127,8 +127,8 @@ def _shown(terms: Terms, name: str) -> str:
     match getattr(terms, name):
         case tuple(targets):
             return ", ".join(map(kind_in_words if name == "targets" else in_words, targets)) or "none"
-        case Unit() as unit:
-            return repr(str(unit))
+        case Unit(kind, name):
+            return "every row" if kind == "row" else f"{kind} {name!r}"
         case term:
             return repr(term)
 

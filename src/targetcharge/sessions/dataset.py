@@ -27,7 +27,7 @@ class Dataset(Protocol):
         """Return whether every unit has a meter of its own."""
         ...
 
-    def read(self, ledger: Ledger) -> None:
+    def read_ledger(self, ledger: Ledger) -> None:
         """Where every unit has a meter: take note of what the ledger holds, before a call draws.
 
         Alone with the ledger, and telling nothing.
@@ -47,5 +47,5 @@ class PlainData:
     snapshot: int = 0
     individual: bool = False
 
-    def read(self, ledger: Ledger) -> None:
+    def read_ledger(self, ledger: Ledger) -> None:
         """Do nothing: what was published changes nothing."""

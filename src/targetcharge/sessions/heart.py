@@ -37,7 +37,7 @@ class Heart:
         if not self._dataset.individual:
             return self._published(most, name, compute)
         with self._ledger.exclusive():
-            self._dataset.read(self._ledger)
+            self._dataset.read_ledger(self._ledger)
             return self._published(most, name, compute)
 
     def _published(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:

@@ -337,7 +337,7 @@ class Session:
     def up_to_date(self, act: Callable[[], object]) -> None:
         """Let the dataset read the ledger, and do something with it; other calls wait."""
         with self.exclusive():
-            self._dataset.read(self._ledger)
+            self._dataset.read_ledger(self._ledger)
             act()
 
     @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, final, overload
 
 from targetcharge import markup
+from targetcharge.errors import BudgetSpent, NotAllowed, Refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +25,8 @@ class Answers(Sequence["Answer"]):
     """A list of answers that knows its hits.
 
     Attributes:
-        stopped: why not all keys were answered, in a sentence; empty if they were.
-        unanswered: the keys (or questions) that were not, as they are published.
+        unanswered: the keys (or questions) that were not answered, as they are published.
+        refusal: why not; None if all were.
     """
 
     def __init__(
@@ -33,13 +34,18 @@ class Answers(Sequence["Answer"]):
         answers: Sequence[Answer],
         by: Sequence[str] = ("key",),
         unanswered: Sequence[object] = (),
-        stopped: str = "",
+        refusal: Refused | None = None,
     ) -> None:
         """Hold answers whose keys are values of the columns `by`."""
         self._answers = tuple(answers)
         self._by = tuple(by)
         self.unanswered = tuple(unanswered)
-        self.stopped = stopped
+        self.refusal = refusal
+
+    @property
+    def stopped(self) -> str:
+        """Return why not all keys were answered, in a sentence; empty if they were."""
+        return "" if self.refusal is None else str(self.refusal)
 
     @property
     def hits(self) -> list[Answer]:
@@ -97,8 +103,10 @@ class Answers(Sequence["Answer"]):
 
     def __repr__(self) -> str:
         """Return how it went; public."""
-        told = f"{len(self):,} answers, {len(self.hits):,} hits"
-        return f"<{told}; {len(self.unanswered):,} not answered: {self.stopped}>" if self.stopped else f"<{told}>"
+        counted = f"{len(self):,} answers, {len(self.hits):,} hits"
+        if not self.stopped:
+            return f"<{counted}>"
+        return f"<{counted}; {len(self.unanswered):,} not answered: {self.stopped}>"
 
     def _repr_html_(self) -> str:
         """Return the hits as a table."""
@@ -112,8 +120,61 @@ class Answers(Sequence["Answer"]):
             for answer in hits[:_SHOWN]
         ]
         more = f", {len(hits) - _SHOWN:,} of them not shown" if len(hits) > _SHOWN else ""
-        told = f"{len(self):,} answered, {len(hits):,} hits{more}. {self.stopped}".strip()
-        return markup.table([", ".join(self._by), "noisy value", "95% interval"], rows, told)
+        caption = f"{len(self):,} answered, {len(hits):,} hits{more}. {self.stopped}".strip()
+        return markup.table([", ".join(self._by), "noisy value", "95% interval"], rows, caption)
+
+
+@final
+class LazyAnswers(Iterator["Answer"]):
+    """Answers as they leave, one by one.
+
+    Attributes:
+        refusal: why they ended early; None if they did not, or may still go on.
+    """
+
+    def __init__(self, answers: Iterator[Answer], by: Sequence[str], asked: Sequence[object]) -> None:
+        """Ask for answers whose keys are values of the columns `by`.
+
+        Args:
+            answers: as they leave; BudgetSpent ends them, and NotAllowed does after the first.
+            by: names of the columns.
+            asked: the keys (or questions), one for each answer.
+        """
+        self._answers = answers
+        self._by = by
+        self._asked = asked
+        self._count = 0
+        self.refusal: Refused | None = None
+
+    def __next__(self) -> Answer:
+        """Return the next answer."""
+        try:
+            answer = next(self._answers)
+        except BudgetSpent as spent:
+            self.refusal = spent.with_traceback(None)
+        except NotAllowed as refusal:  # such as data that was appended elsewhere meanwhile
+            if not self._count:
+                raise
+            self.refusal = refusal.with_traceback(None)
+        else:
+            self._count += 1
+            return answer
+        raise StopIteration
+
+    @property
+    def stopped(self) -> str:
+        """Return why not all keys were answered, in a sentence; empty if they were, or may still be."""
+        return "" if self.refusal is None else str(self.refusal)
+
+    @property
+    def unanswered(self) -> tuple[object, ...]:
+        """Return the keys (or questions) that were not answered, as they are published."""
+        return tuple(self._asked[self._count :])
+
+    def all(self) -> Answers:
+        """Return all answers that are left."""
+        answers = list(self)
+        return Answers(answers, self._by, self.unanswered, self.refusal)
 
 
 def _key(answer: Answer) -> tuple[object, ...]:
@@ -124,12 +185,12 @@ def _key(answer: Answer) -> tuple[object, ...]:
 
 def _different(names: Sequence[str]) -> list[str]:
     """Return names that are all different, also from those of the other columns."""
-    found: list[str] = []
+    different: list[str] = []
     for name in names:
-        while name in (*_OTHERS, *found):
+        while name in (*_OTHERS, *different):
             name += "_"  # noqa: PLW2901 - until it is free
-        found.append(name)
-    return found
+        different.append(name)
+    return different
 
 
 def _of_one_type(columns: dict[str, list[object]]) -> dict[str, list[object]]:

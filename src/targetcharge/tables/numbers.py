@@ -1,144 +1,111 @@
-"""Numbers: from what a question is about to a measure that an engine can compute, and how it is shown.
-
->>> from targetcharge.queries.columns import Column, Kind
->>> found = number_of(Sum("fare", 0, 100, grid="0.01"), {"fare": Column("fare", Kind.NUMBER)})
->>> found.text, found.measure.upper
-('sum(fare from 0 to 100)', 10000)
-"""
+"""Numbers: what a table's algorithms get in place of its rows. As secret as the data."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, final
 
-from targetcharge import checks
-from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.accuracy import COUNTED, Gauge, grid, occupancy
-from targetcharge.queries.columns import Kind, column_of
-from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.parser import parse
-from targetcharge.tables.questions import Distinct, Sum, Units
+from targetcharge.queries.families import families
+from targetcharge.queries.measures import Sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Sequence
 
-    from targetcharge.queries.columns import Column
-    from targetcharge.queries.measures import Measure
-    from targetcharge.queries.predicates import Predicate
-    from targetcharge.tables.questions import What
-
-_MOST: Final = 10.0**15
-_MOST_STEPS: Final = 2**50
-_WHOLE_STEPS: Final = 2**30
-_FEWEST_BUCKETS: Final = 2**14
-_MOST_BUCKETS: Final = 2**30
-_ROOM: Final = 16
-"""Buckets of a sketch for each value at the threshold: so few share one that the estimate is sharp there."""
+    from targetcharge.engines.engine import Engine
+    from targetcharge.ledger import Ledger
+    from targetcharge.tables.prepared import Prepared
+    from targetcharge.tables.snapshots import Snapshots
 
 
 @final
-@dataclass(frozen=True)
-class Number:
-    """A number that can be asked about.
+@dataclass(frozen=True, repr=False, eq=False)
+class SharedNumbers:
+    """The numbers of all units of a table, who share a budget: what its session asks."""
 
-    Attributes:
-        measure: what an engine computes.
-        gauge: how its steps are shown.
-        text: what the transcript calls it, in canonical words.
+    engine: Engine
+    snapshots: Snapshots
+    individual: bool = False
+
+    @property
+    def data(self) -> SharedNumbers:
+        """Return what algorithms get."""
+        return self
+
+    @property
+    def snapshot(self) -> int:
+        """Return the number of the snapshot that is asked."""
+        return self.snapshots.number(self.engine)
+
+    def read_ledger(self, ledger: Ledger) -> None:
+        """Do nothing: what was published does not change who takes part."""
+
+    def one(self, prepared: Prepared) -> int:
+        """Return one number; a sketch gets a fresh key each time."""
+        measure = prepared.measure
+        if isinstance(measure, Sketch):
+            measure = replace(measure, key=secrets.token_hex(8))
+        return self.engine.measure([measure])[0]
+
+    def of_keys(self, prepared: Prepared) -> Iterable[int]:
+        """Return the numbers of all keys, in one scan."""
+        assert prepared.keys is not None  # noqa: S101 - a watch or a selection
+        return self.engine.measure_by(prepared.additive, prepared.keys)
+
+    def several(self, prepared: Sequence[Prepared]) -> Iterable[int]:
+        """Return several numbers, in as few scans as can be."""
+        return self.engine.measure([question.measure for question in prepared])
+
+
+@final
+@dataclass(repr=False, eq=False)
+class SharedScans:
+    """The single numbers of one `ask_many`: those that differ in a column's value only are read in one scan.
+
+    They are read when the first of them is due, and forgotten with the call.
     """
 
-    measure: Measure
-    gauge: Gauge
-    text: str
+    numbers: SharedNumbers
+    prepared: list[Prepared] = field(default_factory=list)
+    _known: dict[int, int] = field(default_factory=dict)
+    _relatives: dict[int, Sequence[int]] | None = None
+    _snapshot: int = 0
+
+    def reader_of(self, prepared: Prepared) -> Callable[[SharedNumbers], int]:
+        """Return how a number is read: with its relatives, when the first of them is due."""
+        if isinstance(prepared.measure, Sketch):
+            return prepared.read
+        self.prepared.append(prepared)
+        return _SharedRead(self, len(self.prepared) - 1)
+
+    def read(self, place: int) -> int:
+        """Return the number of the question at a place."""
+        snapshot = self.numbers.engine.snapshot
+        if self._snapshot != snapshot:  # rows were appended since
+            self._snapshot, self._known = snapshot, {}
+        if place not in self._known:
+            family = self._family(place)
+            numbers = self.numbers.several([self.prepared[member] for member in family])
+            self._known |= zip(family, numbers, strict=True)
+        return self._known.pop(place)
+
+    def _family(self, place: int) -> Sequence[int]:
+        if self._relatives is None:
+            measures = {index: prepared.measure for index, prepared in enumerate(self.prepared)}
+            members = [tuple(family.members) for family in families(measures)]
+            self._relatives = {member: family for family in members for member in family}
+        return self._relatives.get(place, (place,))
+
+    def forget(self) -> None:
+        """Forget all numbers; who reads one after that reads it alone."""
+        self._known, self._relatives = {}, {}
 
 
-def number_of(what: What, schema: Mapping[str, Column], threshold: float | None = None) -> Number:
-    """Return the number that a question is about.
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class _SharedRead:
+    scans: SharedScans
+    place: int
 
-    Args:
-        what: as the caller said it.
-        schema: the columns there are.
-        threshold: that it is compared with, if there is one: a sketch is made to be sharp there.
-
-    Raises:
-        InvalidParameter: if it makes no sense on these columns.
-    """
-    where = None if what.where is None else parse(what.where, schema)
-    match what:
-        case Units():
-            return Number(Count(where), COUNTED, f"count({where if where is not None else '*'})")
-        case Sum():
-            return _sum(what, where, schema)
-        case Distinct():
-            return _distinct(what, where, schema, threshold)
-
-
-def _text(name: str, inside: str, where: Predicate | None) -> str:
-    return f"{name}({inside} where {where})" if where is not None else f"{name}({inside})"
-
-
-def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Number:
-    column = column_of(what.column, schema)
-    if column.kind is not Kind.NUMBER:
-        raise InvalidParameter("column", what.column, f"a number to be added up, and it is {column.kind}")
-    lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
-    if lower > upper:
-        raise InvalidParameter("lower", what.lower, f"at most upper, {what.upper!r}")
-    largest = max(abs(lower), abs(upper))
-    if not largest:
-        raise InvalidParameter("upper", what.upper, "above 0, or lower below 0: else every contribution is 0")
-    step = _fitting(column, largest) if what.grid is None else _step(what.grid)
-    least, most = math.ceil(lower / step), math.floor(upper / step)
-    if most < least or not max(abs(least), abs(most)):
-        raise InvalidParameter("grid", what.grid, f"fine enough for the bounds {what.lower!r} to {what.upper!r}")
-    if max(abs(least), abs(most)) > _MOST_STEPS:
-        raise InvalidParameter("grid", what.grid, f"coarser: at least {float(largest / _MOST_STEPS):.3g}")
-    text = _text("sum", f"{column.name} from {what.lower!r} to {what.upper!r}", where)
-    return Number(Total(column, least, most, step, where), grid(step), text)
-
-
-def _bound(name: str, value: float) -> Fraction:
-    expected = f"a number between {-_MOST:g} and {_MOST:g}"
-    number = checks.real(name, value, expected)
-    if not abs(number) <= _MOST:
-        raise InvalidParameter(name, value, expected)
-    return Fraction(value) if isinstance(value, int) else Fraction(number)
-
-
-def _step(value: object) -> Fraction:
-    """Return a grid as it was written: 0.01 is a hundredth, not the double next to it."""
-    expected = 'a number above 0, such as 0.01, 5 or "0.01"'
-    try:
-        text = "" if isinstance(value, bool) else str(value)
-        # First as a double: the fraction of "1e999999999" would take all memory.
-        step = Fraction(text) if "/" in text or 0 < float(text) < math.inf else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        raise InvalidParameter("grid", value, expected) from None
-    if not Fraction(1, 10**15) <= step <= 10**15:
-        raise InvalidParameter("grid", value, expected)
-    return step
-
-
-def _fitting(column: Column, largest: Fraction) -> Fraction:
-    """Return a grid for the bounds: whole numbers where they are, else a millionth of the largest contribution."""
-    if column.exact is not None and column.exact.scale == 0 and largest <= _WHOLE_STEPS:
-        return Fraction(1)
-    return Fraction(10) ** (math.floor(math.log10(largest)) - 6)
-
-
-def _distinct(
-    what: Distinct, where: Predicate | None, schema: Mapping[str, Column], threshold: float | None
-) -> Number:
-    column = column_of(what.column, schema)
-    per_unit = checks.positive_integer("per_unit", what.per_unit)
-    if threshold is None:
-        expected = "asked with `above`: a sketch is sharp near a threshold, and released only above it"
-        raise InvalidParameter("what", what, expected)
-    expected = f"from 1 to {_MOST_BUCKETS // _ROOM:,} for distinct values"
-    if not 1 <= checks.threshold("threshold", threshold) <= _MOST_BUCKETS // _ROOM:
-        raise InvalidParameter("threshold", threshold, expected)
-    buckets = max(_FEWEST_BUCKETS, 1 << math.ceil(math.log2(_ROOM * threshold)))
-    text = _text("distinct", f"{column.name}, {per_unit} for each unit" if per_unit > 1 else column.name, where)
-    return Number(Sketch(column, where, per_unit, buckets, ""), occupancy(buckets), text)
+    def __call__(self, _numbers: SharedNumbers) -> int:
+        return self.scans.read(self.place)

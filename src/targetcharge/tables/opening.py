@@ -16,12 +16,11 @@ from targetcharge.ledger import Unit
 from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
 from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
-from targetcharge.tables.access import Access, TableData, curated
-from targetcharge.tables.individual import UnitRoll
+from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.individual.checkpoints import Checkpoints
-from targetcharge.tables.readers import OfAll, OfThosePaying
+from targetcharge.tables.numbers import SharedNumbers
 from targetcharge.tables.snapshots import Snapshots
-from targetcharge.tables.table import Table
+from targetcharge.tables.table import Table, curated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
     from targetcharge.ledger import Ledger
-    from targetcharge.tables.readers import Reader
 
 
 class Row(Enum):
@@ -124,20 +122,17 @@ def open_table(
             budget, query_epsilon, meter, targets, alternatives, 0.0, named, individual=individual
         )
         opened = open_ledger(where, declared, None, restored)
-        roll: UnitRoll | None = None
+        numbers: SharedNumbers | UnitMeters = SharedNumbers(engine, snapshots)
         if individual:
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
-            roll = UnitRoll(engine, opened.meters[0].tariff, checkpoints)
-        session = Session.over(TableData(engine, snapshots, roll), opened, declared.alternatives)
+            numbers = UnitMeters(engine, snapshots, opened.meters[0].tariff, checkpoints)
+        session = Session.over(numbers, opened, declared.alternatives)
         used = bool(session.transcript.last(1))
         curated(partial(snapshots.check, engine, new_data=new_data, individual=individual, used=used))
         snapshots.warn()
-        reader: Reader = OfAll()
-        if roll is not None:
-            if not snapshots.ahead(engine):  # else what was appended must be appended first
-                curated(partial(session.up_to_date, roll.settle))
-            reader = OfThosePaying(roll, engine.schema)
-        return Table(Access(engine, session, reader, snapshots, str(named), query_epsilon, roll))
+        if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
+            curated(partial(session.up_to_date, numbers.settle))
+        return Table(engine, session, numbers, snapshots, named, query_epsilon)
     except BaseException:
         if session is not None:
             session.close()

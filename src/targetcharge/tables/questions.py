@@ -1,11 +1,11 @@
 """Questions about a table, as values: made without data, checked against a schema, asked or previewed later.
 
-A question is about a number: how many units have a row that counts (a predicate as text, or `units`), what their
-contributions add up to (`total`), or how many distinct values a column has (`distinct`).
+A question is about a number: how many units have a row that counts (a predicate as text, or `count`), what their
+contributions add up to (`sum`), or how many distinct values a column has (`distinct`).
 
 >>> above("age > 65 AND diagnosis = 'flu'", threshold=1200)
-Above(what=Units(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=0)
->>> between(total("fare", lower=0, upper=100, where="rain = TRUE"), 5_000, 10_000).what.upper
+Above(what=Count(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=None)
+>>> between(sum("fare", lower=0, upper=100, where="rain = TRUE"), 5_000, 10_000).what.upper
 100
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class Units:
+class Count:
     """How many units have a row that counts; all rows count if there is no predicate."""
 
     where: str | None = None
@@ -54,7 +54,7 @@ class Distinct:
     per_unit: int = 1
 
 
-What = Units | Sum | Distinct
+What = Count | Sum | Distinct
 
 
 @final
@@ -65,7 +65,7 @@ class Above:
     what: What
     threshold: float
     prior: object = None
-    tolerance: float = 0
+    tolerance: float | None = None
     label: str = field(default="", repr=False)
 
 
@@ -76,13 +76,13 @@ class Value:
 
     what: What
     prior: object = None
-    tolerance: float = 0
+    tolerance: float | None = None
     label: str = field(default="", repr=False)
 
 
 @final
 @dataclass(frozen=True)
-class Between:
+class BetweenQuestion:
     """On which side of a band the noisy number lies; inside costs."""
 
     what: What
@@ -92,7 +92,7 @@ class Between:
 
 @final
 @dataclass(frozen=True)
-class Side:
+class SideQuestion:
     """On which side of a threshold the number lies; free unless it is too close to call."""
 
     what: What
@@ -123,19 +123,24 @@ class Top:
     threshold: float | None = None
 
 
-Question = Above | Value | Between | Side | Watch | Top
+Single = Above | Value | BetweenQuestion | SideQuestion
+"""Questions with one answer."""
+
+Question = Single | Watch | Top
 """Everything a table can be asked."""
 
 Asked = str | What | None
-"""What a question is about: a predicate, None for all units, or made by `units`, `total` or `distinct`."""
+"""What a question is about: a predicate, None for all units, or made by `count`, `sum` or `distinct`."""
 
 
-def units(where: str | None = None) -> Units:
+def count(where: str | None = None) -> Count:
     """Return the number of units that have a row that counts."""
-    return Units(where)
+    return Count(where)
 
 
-def total(column: str, lower: float, upper: float, where: str | None = None, *, grid: Grid | None = None) -> Sum:
+def sum(  # noqa: A001 - the word for it everywhere
+    column: str, lower: float, upper: float, where: str | None = None, *, grid: Grid | None = None
+) -> Sum:
     """Return the sum of what units contribute.
 
     Args:
@@ -159,47 +164,49 @@ def distinct(column: str, where: str | None = None, *, per_unit: int = 1) -> Dis
     return Distinct(column, where, per_unit)
 
 
-def above(what: Asked, threshold: float, prior: object = None, tolerance: float = 0, *, label: str = "") -> Above:
+def above(
+    where: Asked, threshold: float, prior: object = None, tolerance: float | None = None, *, label: str = ""
+) -> Above:
     """Return the question of `Table.above`; a label is public, and kept with its answer."""
-    return Above(what_of(what), threshold, prior, tolerance, label)
+    return Above(what_of(where), threshold, prior, tolerance, label)
 
 
-def value(what: Asked = None, prior: object = None, tolerance: float = 0, *, label: str = "") -> Value:
+def value(where: Asked = None, prior: object = None, tolerance: float | None = None, *, label: str = "") -> Value:
     """Return the question of `Table.count`; a label is public, and kept with its answer."""
-    return Value(what_of(what), prior, tolerance, label)
+    return Value(what_of(where), prior, tolerance, label)
 
 
-def between(what: Asked, low: float, high: float) -> Between:
+def between(where: Asked, low: float, high: float) -> BetweenQuestion:
     """Return the question of `Table.between`."""
-    return Between(what_of(what), low, high)
+    return BetweenQuestion(what_of(where), low, high)
 
 
-def side(what: Asked, threshold: float) -> Side:
+def side(where: Asked, threshold: float) -> SideQuestion:
     """Return the question of `Table.side`."""
-    return Side(what_of(what), threshold)
+    return SideQuestion(what_of(where), threshold)
 
 
-def watch(what: Asked, by: str | Sequence[str], keys: object, threshold: float, *, label: str = "") -> Watch:
+def watch(where: Asked, by: str | Sequence[str], keys: object, threshold: float, *, label: str = "") -> Watch:
     """Return the question of `Table.watch`; a label is public, and kept with all its answers."""
-    return Watch(what_of(what), _columns(by), keys, threshold, label)
+    return Watch(what_of(where), _columns(by), keys, threshold, label)
 
 
-def top(what: Asked, by: str | Sequence[str], keys: object, k: int, threshold: float | None = None) -> Top:
+def top(where: Asked, by: str | Sequence[str], keys: object, k: int = 1, threshold: float | None = None) -> Top:
     """Return the question of `Table.top`."""
-    return Top(what_of(what), _columns(by), keys, k, threshold)
+    return Top(what_of(where), _columns(by), keys, k, threshold)
 
 
-def what_of(what: Asked) -> What:
+def what_of(where: Asked) -> What:
     """Return what a question is about.
 
     Raises:
         InvalidParameter: if it is none.
     """
-    if what is None or isinstance(what, str):
-        return Units(what)
-    if isinstance(what, Units | Sum | Distinct):
-        return what
-    raise InvalidParameter("what", what, "a predicate such as 'age > 65', or made by units, total or distinct")
+    if where is None or isinstance(where, str):
+        return Count(where)
+    if isinstance(where, Count | Sum | Distinct):
+        return where
+    raise InvalidParameter("where", where, "a predicate such as 'age > 65', or made by count, sum or distinct")
 
 
 def _columns(by: str | Sequence[str]) -> str | tuple[str, ...]:

@@ -1,141 +1,148 @@
-"""Records: what was asked of a table, as the transcript keeps it.
+"""Records: questions of a table as a ledger keeps them, and back.
 
 A record says enough to tell, from the table and an answer's key, who contributed to the answer and how much.
 
->>> from targetcharge.queries.columns import Column, Kind
->>> from targetcharge.tables.numbers import number_of
->>> from targetcharge.tables.questions import above
->>> question = above("age > 65", threshold=100)
->>> text = Record.of(question, number_of(question.what, {"age": Column("age", Kind.NUMBER)})).text()
->>> text
+>>> record = record_of(questions.above("age > 65", threshold=100), Count(None), None)
+>>> record
 '{"what":{"count":"age > 65"},"above":100}'
->>> Record.read(text).what
-Units(where='age > 65')
+>>> recorded(record).question.what
+Count(where='age > 65')
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger.plain import canonical, from_plain, to_plain
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Total
-from targetcharge.tables.questions import Above, Between, Distinct, Question, Side, Sum, Top, Units, Value, Watch
+from targetcharge.tables import questions
+from targetcharge.tables.questions import (
+    Above,
+    BetweenQuestion,
+    Distinct,
+    Question,
+    SideQuestion,
+    Sum,
+    Top,
+    Value,
+    Watch,
+)
 
 if TYPE_CHECKING:
     from targetcharge.queries.keys import Keys
-    from targetcharge.tables.numbers import Number
+    from targetcharge.queries.measures import Measure
     from targetcharge.tables.questions import What
 
 
-@final
-@dataclass(frozen=True)
-class Record:
-    """What was asked, as plain data.
+class Recorded(NamedTuple):
+    """A question that was read back. Of a watch the keys are not kept, nor are priors.
 
     Attributes:
-        what: the number that was asked about.
-        asked: what was asked of it: one of above, value, between, near and top, with its figures.
-        by: the columns of the keys, in a batch.
-        grain: how much of a time is one key.
-        keys: of a selection, all that were declared, as they are published; empty if nobody needs them.
-        label: what the caller wrote on the question.
+        question: what was asked.
+        period: how much of a time is one of its keys.
     """
 
-    what: What
-    asked: tuple[str, object]
-    by: tuple[str, ...] = ()
-    grain: str | None = None
-    keys: tuple[object, ...] = ()
-    label: str = ""
+    question: Question
+    period: Period | None
 
-    @classmethod
-    def of(
-        cls, question: Question, number: Number, groups: Keys | None = None, keys: tuple[object, ...] = ()
-    ) -> Record:
-        """Return the record of a question.
 
-        Args:
-            question: what was asked.
-            number: what it is about: the grid that was chosen for it is recorded.
-            groups: of a batch.
-            keys: of a selection, as they are published.
-        """
-        what = question.what
-        if isinstance(what, Sum) and isinstance(number.measure, Total):
-            what = Sum(what.column, what.lower, what.upper, what.where, str(number.measure.grid))
-        by = () if groups is None else tuple(column.name for column in groups.columns)
-        grain = None if groups is None or groups.period is None else groups.period.value
-        label = question.label if isinstance(question, Above | Value | Watch) else ""
-        if not isinstance(label, str):
-            raise InvalidParameter("label", label, "text")
-        return cls(what, _asked(question), by, grain, keys, label)
+def record_of(question: Question, measure: Measure, keys: Keys | None, *, candidates: bool = False) -> str:
+    """Return a question as canonical JSON.
 
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """Return the band of a question with one."""
-        kind, figures = self.asked
-        if kind != "between" or not isinstance(figures, list):
-            return None
-        low, high = map(_number, figures)
-        return low, high
+    Args:
+        question: what was asked.
+        measure: what is computed for it: the grid that was chosen for it is recorded.
+        keys: of a batch.
+        candidates: whether the keys are recorded too, as they are published.
+    """
+    kind, figures = _asked(question)
+    body: dict[str, object] = {"what": _plain_what(question.what, measure), kind: figures}
+    if keys is not None:
+        body["by"] = [column.name for column in keys.columns]
+        if keys.period is not None:
+            body["period"] = keys.period.value
+        if candidates:
+            body["keys"] = to_plain(keys.published())
+    label = question.label if isinstance(question, Above | Value | Watch) else ""
+    if not isinstance(label, str):
+        raise InvalidParameter("label", label, "text")
+    return canonical({**body, "label": label} if label else body)
 
-    @property
-    def near(self) -> bool:
-        """Return whether it asked for the side of a threshold."""
-        return self.asked[0] == "near"
 
-    @property
-    def k(self) -> int:
-        """Return how many keys a selection could publish; 0 if it is none."""
-        kind, figures = self.asked
-        return figures if kind == "top" and isinstance(figures, int) else 0
+def recorded(record: str) -> Recorded | None:
+    """Return the question of a record; None if this version reads none in it."""
+    try:
+        body = json.loads(record)
+        period = body.get("period", body.get("grain"))  # "grain" in the first format
+        return Recorded(_question(body), None if period is None else Period(period))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
-    def text(self) -> str:
-        """Return it as canonical JSON."""
-        kind, figures = self.asked
-        body: dict[str, object] = {"what": _plain_what(self.what), kind: figures}
-        if self.by:
-            body["by"] = self.by
-        if self.grain:
-            body["grain"] = self.grain
-        if self.keys:
-            body["keys"] = [to_plain(key) for key in self.keys]
-        if self.label:
-            body["label"] = self.label
-        return canonical(body)
 
-    @classmethod
-    def read(cls, text: str) -> Record | None:
-        """Return the record that a text holds, or None if it holds none that this version reads."""
-        try:
-            body = json.loads(text)
-            (kind,) = set(body) - {"what", "by", "grain", "keys", "label"}
-            grain = None if "grain" not in body else Period(body["grain"]).value
-            keys = tuple(from_plain(key) for key in body.get("keys", ()))
-            by, label = tuple(body.get("by", ())), str(body.get("label", ""))
-            return cls(_what_of(body["what"]), (kind, body[kind]), by, grain, keys, label)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
+def label_of(record: str) -> tuple[str, bool]:
+    """Return what the caller wrote on a question that a ledger keeps, and whether it is about keys."""
+    if '"label":' not in record:  # most have none, and reading them would take a while
+        return "", False
+    try:
+        body = json.loads(record)
+        return str(body.get("label", "")), bool(body.get("by"))
+    except (ValueError, AttributeError):
+        return "", False
 
 
 def _asked(question: Question) -> tuple[str, object]:
     match question:
-        case Above() | Watch():
-            return "above", _figure(question.threshold)
+        case Above(threshold=threshold) | Watch(threshold=threshold):
+            return "above", _figure(threshold)
         case Value():
             return "value", None
-        case Between():
-            return "between", [_figure(question.low), _figure(question.high)]
-        case Side():
-            return "near", _figure(question.threshold)
-        case Top():
-            return "top", int(question.k)
+        case BetweenQuestion(_, low, high):
+            return "between", [_figure(low), _figure(high)]
+        case SideQuestion(_, threshold):
+            return "side", _figure(threshold)
+        case Top(k=k):
+            return "top", int(k)
+
+
+def _question(body: dict[str, Any]) -> Question:
+    what, by = _what(body["what"]), tuple(body.get("by", ()))
+    match body:
+        case {"above": threshold}:
+            return Watch(what, by, (), _number(threshold)) if by else Above(what, _number(threshold))
+        case {"value": _}:
+            return Value(what)
+        case {"between": [low, high]}:
+            return BetweenQuestion(what, _number(low), _number(high))
+        case {"side": threshold} | {"near": threshold}:  # "near" in the first format
+            return SideQuestion(what, _number(threshold))
+        case {"top": int(k)}:
+            return Top(what, by, tuple(from_plain(key) for key in body.get("keys", ())), k)
+    raise ValueError
+
+
+def _plain_what(what: What, measure: Measure) -> dict[str, object]:
+    match what:
+        case Sum(column, lower, upper, where):
+            grid = str(measure.grid) if isinstance(measure, Total) else ""  # the one that was chosen
+            return {"sum": column, "bounds": [_figure(lower), _figure(upper)], "grid": grid, "where": where}
+        case Distinct(column, where, per_unit):
+            return {"distinct": column, "per_unit": per_unit, "where": where}
+        case _:
+            return {"count": what.where}
+
+
+def _what(body: dict[str, Any]) -> What:
+    if "count" in body:
+        return questions.Count(body["count"])
+    if "sum" in body:
+        lower, upper = map(_number, body["bounds"])
+        return Sum(body["sum"], lower, upper, body["where"], body["grid"])
+    return Distinct(body["distinct"], body["where"], body["per_unit"])
 
 
 def _figure(value: float) -> int | float | str:
@@ -147,22 +154,3 @@ def _figure(value: float) -> int | float | str:
 
 def _number(figure: float | str) -> float:
     return cast("float", Fraction(figure)) if isinstance(figure, str) else figure
-
-
-def _plain_what(what: What) -> dict[str, object]:
-    match what:
-        case Units(where):
-            return {"count": where}
-        case Sum(column, lower, upper, where, grid):
-            return {"sum": column, "bounds": [_figure(lower), _figure(upper)], "grid": str(grid), "where": where}
-        case Distinct(column, where, per_unit):
-            return {"distinct": column, "per_unit": per_unit, "where": where}
-
-
-def _what_of(body: dict[str, Any]) -> What:
-    if "count" in body:
-        return Units(body["count"])
-    if "sum" in body:
-        lower, upper = map(_number, body["bounds"])
-        return Sum(body["sum"], lower, upper, body["where"], body["grid"])
-    return Distinct(body["distinct"], body["where"], body["per_unit"])

@@ -11,55 +11,104 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, final, overload
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import (
+    BudgetSpent,
+    ComputationFailed,
+    EngineError,
+    InvalidParameter,
+    NotAllowed,
+    TargetChargeError,
+)
+from targetcharge.mechanisms import Batch
+from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.tables import questions
-from targetcharge.tables.answers import Answers
-from targetcharge.tables.asking import Asking, Stopped
-from targetcharge.tables.describing import Description, describe
-from targetcharge.tables.previewing import Preview, preview
-from targetcharge.tables.questions import Question, Top, Value, Watch
+from targetcharge.tables.answers import Answers, LazyAnswers
+from targetcharge.tables.batches import Counts, grouped
+from targetcharge.tables.description import Description, describe
+from targetcharge.tables.individual import UnitMeters
+from targetcharge.tables.numbers import SharedNumbers, SharedScans
+from targetcharge.tables.prepared import prepare
+from targetcharge.tables.preview import Preview, preview
+from targetcharge.tables.questions import Question, Single, Top, Value, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from targetcharge.ledger import Answer
-    from targetcharge.mechanisms import Batch
+    from targetcharge.engines.engine import Engine
+    from targetcharge.ledger import Answer, Unit
+    from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Schema
-    from targetcharge.sessions import Release
+    from targetcharge.sessions import Release, Session
     from targetcharge.sessions.reading import Reading
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
     from targetcharge.sessions.transcript import Transcript
-    from targetcharge.tables.access import Access
-    from targetcharge.tables.computing import Single
+    from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Asked
+    from targetcharge.tables.snapshots import Snapshots
+
+
+def curated(call: Callable[[], object]) -> None:
+    """Do something with the data for its owner; what an engine says when it fails may quote it, and is dropped.
+
+    Raises:
+        EngineError: if the engine fails; errors of our own are raised as they are.
+    """
+    done = attempt(call, public=(TargetChargeError,))
+    if isinstance(done, Failure):
+        error = done.error()
+        if isinstance(error, ComputationFailed):
+            msg = "the table cannot be read: the engine failed"
+            raise EngineError(msg)
+        raise error
 
 
 @final
 class Table:
     """One table, one unit, one budget, one ledger. Made by `tc.open`.
 
-    A predicate is text, such as "age > 65 AND diagnosis = 'flu'". Wherever one is taken, `tc.questions.total` and
+    A predicate is text, such as "age > 65 AND diagnosis = 'flu'". Wherever one is taken, `tc.questions.sum` and
     `tc.questions.distinct` ask about other numbers than how many units there are.
     """
 
-    def __init__(self, access: Access) -> None:
-        """Ask with what was opened."""
-        self._access = access
-        self._engine = access.engine
-        self._session = access.session
-        self._asking = Asking(access)
+    def __init__(
+        self,
+        engine: Engine,
+        session: Session,
+        numbers: SharedNumbers | UnitMeters,
+        snapshots: Snapshots,
+        unit: Unit,
+        epsilon: float,
+    ) -> None:
+        """Ask a session that is open on the numbers of an engine.
+
+        Args:
+            engine: where the rows are.
+            session: that prices, charges and publishes.
+            numbers: what the session asks.
+            snapshots: of the data.
+            unit: whose privacy is protected.
+            epsilon: of one computation.
+        """
+        self._engine = engine
+        self._session = session
+        self._numbers = numbers
+        self._snapshots = snapshots
+        self._unit = unit
+        self._epsilon = epsilon
+
+    # One answer.
 
     def above(
         self,
         where: Asked,
         threshold: float,
         prior: object = None,
-        tolerance: float = 0,
+        tolerance: float | None = None,
         *,
         epsilon: float | None = None,
     ) -> Answer:
@@ -70,35 +119,40 @@ class Table:
             threshold: the least noisy number that is published.
             prior: the last published answer, or a number: then pay only if it has changed. Within the tolerance
                 the outcome is tc.UNCHANGED, for free; a fall below the threshold costs, and publishes None.
-            tolerance: how far from the prior is unchanged.
+            tolerance: how far from the prior is unchanged; left out for 0.
             epsilon: of this computation, if not the query ε of the table.
         """
-        return self._asking.one(questions.above(where, threshold, prior, tolerance), epsilon)
+        return self._ask(questions.above(where, threshold, prior, tolerance), epsilon)
 
     def count(
-        self, where: Asked = None, prior: object = None, tolerance: float = 0, *, epsilon: float | None = None
+        self,
+        where: Asked = None,
+        prior: object = None,
+        tolerance: float | None = None,
+        *,
+        epsilon: float | None = None,
     ) -> Answer:
         """Publish the noisy number and pay for it; with a prior, only if it has changed beyond the tolerance."""
-        return self._asking.one(questions.value(where, prior, tolerance), epsilon)
+        return self._ask(questions.value(where, prior, tolerance), epsilon)
 
     def between(self, where: Asked, low: float, high: float, *, epsilon: float | None = None) -> Answer:
         """Publish whether the noisy number is below, between or above two thresholds; pay for between."""
-        return self._asking.one(questions.between(where, low, high), epsilon)
+        return self._ask(questions.between(where, low, high), epsilon)
 
     def side(self, where: Asked, threshold: float, *, epsilon: float | None = None) -> Answer:
         """Publish on which side of a threshold the number is, for free; pay where it is too close to call.
 
         That outcome is tc.BOUNDARY. It needs a table opened with meter="renyi".
         """
-        return self._asking.one(questions.side(where, threshold), epsilon)
+        return self._ask(questions.side(where, threshold), epsilon)
 
     def sum_above(
         self,
         column: str,
         lower: float,
         upper: float,
+        threshold: float,
         where: str | None = None,
-        threshold: float | None = None,
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
@@ -109,15 +163,13 @@ class Table:
             column: a number.
             lower: the least a unit contributes.
             upper: the most a unit contributes.
-            where: which rows count.
             threshold: the least noisy sum that is published.
+            where: which rows count.
             grid: values are rounded to multiples of it.
             epsilon: of this computation, if not the query ε of the table.
         """
-        if threshold is None:
-            raise InvalidParameter("threshold", threshold, "a number: the least noisy sum that is published")
-        return self._asking.one(
-            questions.above(questions.total(column, lower, upper, where, grid=grid), threshold), epsilon
+        return self._ask(
+            questions.above(questions.sum(column, lower, upper, where, grid=grid), threshold), epsilon
         )
 
     def distinct_above(
@@ -130,41 +182,69 @@ class Table:
         epsilon: float | None = None,
     ) -> Answer:
         """Publish about how many distinct values a column has, if that is at least the threshold; pay for that."""
-        return self._asking.one(
-            questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon
-        )
+        return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
+
+    def _ask(self, question: Single, epsilon: float | None = None) -> Answer:
+        return self._put(self._single(question, epsilon).algorithm())
+
+    def _put(self, algorithm: Algorithm) -> Answer:
+        self._engine.check_unchanged()
+        return self._session.ask(algorithm)
+
+    def _prepare(self, question: Question, epsilon: float | None) -> Prepared:
+        query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
+        prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
+        if self._numbers.individual:
+            prepared.additive  # noqa: B018 - refuses what is none
+        return prepared
+
+    def _single(self, question: Question, epsilon: float | None) -> Prepared:
+        if not isinstance(question, Single):
+            expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
+            raise InvalidParameter("question", question, expected)
+        return self._prepare(question, epsilon)
+
+    def release(self, where: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
+        """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
+
+        Args:
+            where: what to count, or `tc.questions.value(…)` of it.
+            when: a function of the number, or a set of numbers. One that raises counts as false.
+            epsilon: of this computation, if not the query ε of the table.
+        """
+        if isinstance(where, Value) and where.prior is not None:
+            expected = "a question without a prior: its condition says what is published"
+            raise InvalidParameter("where", where, expected)
+        question = where if isinstance(where, Value) else questions.value(where)
+        algorithm = self._single(question, epsilon).algorithm()
+        self._engine.check_unchanged()
+        return self._session.release(algorithm, when)
+
+    @property
+    def pending(self) -> tuple[Release, ...]:
+        """Return the releases that wait for a revision, also those from before a restart."""
+        return self._session.pending
+
+    # Many answers.
 
     @overload
-    def ask(self, question: Watch) -> Answers: ...
-
-    @overload
-    def ask(self, question: Top) -> list[Answer]: ...
+    def ask(self, question: Watch | Top) -> Answers: ...
 
     @overload
     def ask(self, question: Single) -> Answer: ...
 
     @overload
-    def ask(self, question: Question) -> Answer | Answers | list[Answer]: ...
+    def ask(self, question: Question) -> Answer | Answers: ...
 
-    def ask(self, question: Question) -> Answer | Answers | list[Answer]:
+    def ask(self, question: Question) -> Answer | Answers:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
         match question:
             case Watch():
-                return self._watch(question, None)
-            case Top(what, by, keys, k, threshold):
-                return self.top(by, keys, k, what, threshold=threshold)
+                return self._watched(question, None).all()
+            case Top():
+                return self._top(question, None, None)
             case _:
-                return self._asking.one(question)
-
-    def ask_many(self, asked: Sequence[Question]) -> Answers:
-        """Ask questions with one answer each, in their order; many that are alike share scans.
-
-        When the budget is spent on the way, what was answered is returned, with what was not.
-
-        Raises:
-            BudgetSpent: if not even the first is covered.
-        """
-        return self._asking.many(asked)
+                return self._ask(question)
 
     def watch(
         self,
@@ -177,7 +257,7 @@ class Table:
     ) -> Answers:
         """Ask `above` for every declared key, in one scan; pay for the keys that reach the threshold.
 
-        When the budget is spent on the way, what was answered is returned, with the keys that were not.
+        When the budget is spent on the way, what was answered is returned, and `.stopped` says so.
 
         Args:
             where: what to count.
@@ -185,20 +265,8 @@ class Table:
             keys: their declared values (tuples for two), or `tc.days` or `tc.hours`.
             threshold: the least noisy number that is published.
             epsilon: of one test, if not the query ε of the table.
-
-        Raises:
-            BudgetSpent: if not even the first is covered.
         """
-        return self._watch(questions.watch(where, by, keys, threshold), epsilon)
-
-    def _watch(self, asked: Watch, epsilon: float | None) -> Answers:
-        tests, names = self._watched(asked, epsilon)
-        try:
-            return Answers(self._asking.all(tests), names)
-        except Stopped as stop:
-            if not stop.answers:
-                raise stop.why from None
-            return Answers(stop.answers, names, tests.keys[len(stop.answers) :], str(stop.why))
+        return self._watched(questions.watch(where, by, keys, threshold), epsilon).all()
 
     def iter_watch(
         self,
@@ -208,69 +276,92 @@ class Table:
         threshold: float,
         *,
         epsilon: float | None = None,
-    ) -> Iterator[Answer]:
-        """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together.
+    ) -> LazyAnswers:
+        """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together."""
+        return self._watched(questions.watch(where, by, keys, threshold), epsilon)
 
-        Raises:
-            BudgetSpent: at the first answer that is not covered.
-        """
-        tests, _ = self._watched(questions.watch(where, by, keys, threshold), epsilon)
-        return self._asking.each(tests)
+    def _watched(self, question: Watch, epsilon: float | None) -> LazyAnswers:
+        checks.threshold("threshold", question.threshold)
+        prepared = self._prepare(question, epsilon)
+        batch = prepared.batch(individual=self._numbers.individual)
+        return LazyAnswers(self._each(batch), prepared.by, batch.keys)
+
+    def _each(self, batch: Batch) -> Iterator[Answer]:
+        self._engine.check_unchanged()
+        yield from self._session.ask_each(batch)
 
     def top(
         self,
-        by: str | Sequence[str],
-        keys: object,
-        k: int = 1,
         where: Asked = None,
+        by: str | Sequence[str] = (),
+        keys: object = None,
+        k: int = 1,
         *,
         threshold: float | None = None,
         stop: Stop | None = None,
         epsilon: float | None = None,
-    ) -> list[Answer]:
+    ) -> Answers:
         """Publish the k declared keys with the largest noisy numbers, best first; pay for each. One scan.
 
+        A budget that does not cover all of them answers none, and `.stopped` says so.
+
         Args:
+            where: what to count.
             by: one or two columns.
             keys: their declared values.
             k: how many to publish; all of them must be covered.
-            where: what to count.
             threshold: no number below it is published.
             stop: from the answers so far to the lowest number that may follow, or None; see `tc.sessions.gap`.
             epsilon: of one test, if not the query ε of the table.
         """
-        if threshold is not None:
-            checks.threshold("threshold", threshold)
-        asked = questions.top(where, by, keys, k, threshold)
-        tests, _ = self._asking.tests(asked, epsilon)
+        return self._top(questions.top(where, by, keys, k, threshold), stop, epsilon)
+
+    def _top(self, question: Top, stop: Stop | None, epsilon: float | None) -> Answers:
+        if question.threshold is not None:
+            checks.threshold("threshold", question.threshold)
+        prepared = self._prepare(question, epsilon)
+        batch = prepared.batch(individual=self._numbers.individual)
         self._engine.check_unchanged()
-        return self._session.select(tests, k, stop, threshold)
+        try:
+            return Answers(self._session.select(batch, question.k, stop, question.threshold), prepared.by)
+        except BudgetSpent as spent:
+            return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
 
-    def _watched(self, asked: Watch, epsilon: float | None) -> tuple[Batch, tuple[str, ...]]:
-        checked = replace(asked, threshold=checks.threshold("threshold", asked.threshold))
-        return self._asking.tests(checked, epsilon)
+    def ask_many(self, asked: Sequence[Question]) -> Answers:
+        """Ask questions with one answer each, in their order; many that are alike share scans.
 
-    def release(self, what: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
-        """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
-
-        Args:
-            what: what to count, or `tc.questions.value(…)` of it.
-            when: a function of the number, or a set of numbers. One that raises counts as false.
-            epsilon: of this computation, if not the query ε of the table.
+        When the budget is spent on the way, what was answered is returned, and `.stopped` says so.
         """
-        if isinstance(what, Value) and what.prior is not None:
-            raise InvalidParameter(
-                "what", what, "a question without a prior: its condition says what is published"
-            )
-        question = what if isinstance(what, Value) else questions.value(what)
-        algorithm = self._asking.algorithm(question, epsilon)
-        self._engine.check_unchanged()
-        return self._session.release(algorithm, when)
+        if not isinstance(asked, list | tuple) or not asked:
+            raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
+        scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
+        groups = grouped(asked) if len(self._session.meters) == 1 else asked
+        batches = [self._together(group, scans) for group in groups]  # what cannot be asked is refused here
+        try:
+            return LazyAnswers(self._in_turn(batches), ("question",), asked).all()
+        finally:
+            if scans is not None:
+                scans.forget()
 
-    @property
-    def pending(self) -> tuple[Release, ...]:
-        """Return the releases that wait for a revision, also those from before a restart."""
-        return self._session.pending
+    def _together(self, group: list[questions.Above] | Question, scans: SharedScans | None) -> Batch | Algorithm:
+        """Return what answers some questions."""
+        if isinstance(group, list):
+            counts = Counts(tuple(self._prepare(question, None) for question in group))
+            return counts.batch(individual=self._numbers.individual)
+        prepared = self._single(group, None)
+        algorithm = prepared.algorithm(None if scans is None else scans.reader_of(prepared))
+        if algorithm.default_target is not None and len(self._session.meters) == 1:
+            self._session.meter.quote(algorithm.default_target, algorithm.epsilon)
+        return algorithm
+
+    def _in_turn(self, batches: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
+        for batch in batches:
+            if isinstance(batch, Batch):
+                yield from self._each(batch)
+            else:
+                yield self._put(batch)
+
+    # What may be asked, and what was.
 
     def preview(
         self, question: Question, distances: Sequence[float] | None = None, *, epsilon: float | None = None
@@ -285,11 +376,11 @@ class Table:
                 noise.
             epsilon: of one computation, if not the query ε of the table.
         """
-        return preview(question, self._engine.schema, self._asking.query(epsilon), self._session.meter, distances)
+        return preview(self._prepare(question, epsilon), self._session.meter, distances)
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
-        return describe(self._engine, self._access.unit, self._access.epsilon, self._session.meter)
+        return describe(self._engine, self._unit, self._epsilon, self._session.meter)
 
     @property
     def schema(self) -> Schema:
@@ -326,16 +417,31 @@ class Table:
             EngineError: if it cannot be read; nothing was added.
             NotAllowed: if other rows were appended as this snapshot before.
         """
-        return self._access.append(source)
+        with self._session.exclusive():
+            self._engine.check_unchanged()
+            self._engine.append(source)
+            try:
+                curated(partial(self._snapshots.grow, self._engine))
+            except BaseException:
+                self._engine.retract()
+                raise
+            self._snapshots.warn()
+            return self.snapshot
 
     @property
     def snapshot(self) -> int:
         """Return the number of the snapshot that questions are asked on: 1, and one more for every append."""
-        return self._access.snapshots.number(self._engine)
+        return self._snapshots.number(self._engine)
 
     def close(self) -> None:
         """Let go of what is reserved and not used; close the ledger and the table."""
-        self._access.close()
+        saved: Failure | None = None
+        if isinstance(self._numbers, UnitMeters):
+            saved = attempt(partial(self._session.up_to_date, self._numbers.leave))  # else it is made again
+        self._session.close()
+        self._engine.close()
+        if isinstance(saved, Failure) and not isinstance(error := saved.error(), Exception):
+            raise error  # somebody pressed Ctrl-C
 
     def __enter__(self) -> Table:
         """Return the table; it is closed at the end of the block."""
@@ -348,7 +454,7 @@ class Table:
     def __repr__(self) -> str:
         """Return public facts only."""
         budget = self._session.meter.guarantee
-        return f"<table of {self._access.unit}, budget ({budget.epsilon:g}, {budget.delta:g})>"
+        return f"<table of {self._unit}, budget ({budget.epsilon:g}, {budget.delta:g})>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: two tables would spend one budget twice."""

@@ -39,8 +39,8 @@ def watched(rule, counts, **options):
         (Rule("x", threshold=500, prior=700), [600, 300, 600], ["", "fell", "rose"]),
         (Rule("x", threshold=500, prior=200), [100, 600], ["", "rose"]),
         (Rule("x", "kind = 'b'", threshold=50), [600, 600], ["", ""]),
-        (Rule("x", tc.questions.total("cost", 0, 5), threshold=1500), [400, 700, 500], ["", "rose", "fell"]),
-        (Rule("x", tc.questions.total("cost", 0, 5), tolerance=500), [400, 500, 700], ["first", "", "moved"]),
+        (Rule("x", tc.questions.sum("cost", 0, 5), threshold=1500), [400, 700, 500], ["", "rose", "fell"]),
+        (Rule("x", tc.questions.sum("cost", 0, 5), tolerance=500), [400, 500, 700], ["first", "", "moved"]),
         (
             Rule("x", tc.questions.distinct("person"), threshold=500),
             [300, 700, 900, 300],
@@ -343,7 +343,7 @@ def test_days_and_tables_that_are_none():
         (Rule("x", threshold=500), 460),  # four scales of 10
         (Rule("x", threshold=500, margin=7), 493),
         (Rule("x", threshold=-(2**53)), -(2**53)),  # thresholds end there
-        (Rule("x", tc.questions.total("cost", 0, 5), threshold=500), pytest.approx(300, abs=0.01)),
+        (Rule("x", tc.questions.sum("cost", 0, 5), threshold=500), pytest.approx(300, abs=0.01)),
         (Rule("x", tc.questions.distinct("person"), threshold=20), 1),
         (Rule("x", tolerance=5), None),
     ],

@@ -102,7 +102,7 @@ def test_keys_of_every_kind_are_known_again_when_the_ledger_is_reopened(visits, 
 
 
 def test_sums_of_keys():
-    rule = Rule("r", tc.questions.total("cost", 0, 2, "cost > 1"), threshold=900, by="kind", keys=["a", "b"])
+    rule = Rule("r", tc.questions.sum("cost", 0, 2, "cost > 1"), threshold=900, by="kind", keys=["a", "b"])
     counts = [(300, 600), (600, 600), (600, 100)]
     with opened() as table:
         monitor, fired = Monitor(table, [rule], day="day"), []
@@ -306,7 +306,7 @@ def test_hours_are_other_numbers_than_instants(visits, tmp_path):
 
 def test_versions_of_rules_are_those_that_ledgers_hold():
     """A rule whose version changes would begin anew on every ledger, and pay again."""
-    total = tc.questions.total("cost", 0, 5, "a > 1", grid="0.1")
+    total = tc.questions.sum("cost", 0, 5, "a > 1", grid="0.1")
     distinct = tc.questions.distinct("p", per_unit=2)
     assert version_of(Rule("x", "a > 1", threshold=150), "day", ["k"], "hour") == "c7f47b8ecdd80904"
     assert version_of(Rule("x", total, tolerance="15%", prior=3.5, so_far=True), None, []) == "d3dd13b607e656a6"

@@ -1,5 +1,5 @@
 """A budget for every individual: who takes part, who is charged, and how that is remembered."""
 
-from targetcharge.tables.individual.roll import UnitRoll
+from targetcharge.tables.individual.unit_meters import UnitMeters
 
-__all__ = ["UnitRoll"]
+__all__ = ["UnitMeters"]

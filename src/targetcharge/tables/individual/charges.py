@@ -1,95 +1,149 @@
-"""Charges: what a question costs those who contribute to it, from the question or from the transcript's record."""
+"""Charges: what the transcript says must be charged, before it is known to whom.
+
+Who contributed to an answer is a function of the table; who took part, of the table and of the entries before it.
+So counters can be made again from the transcript at any time, and are always made from it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from targetcharge.accounting.targets import Between, Boundary, NotPrior
-from targetcharge.errors import NotAllowed
-from targetcharge.queries.keys import from_published
-from targetcharge.queries.measures import Count, Total
-from targetcharge.queries.predicates import All
-from targetcharge.tables.computing import band_in_steps
-from targetcharge.tables.numbers import number_of
-from targetcharge.tables.questions import Between as Band
+from targetcharge.errors import TargetChargeError
+from targetcharge.ledger import Answer, BatchEntry
+from targetcharge.ledger.entries import Spent, snapshot_of
+from targetcharge.tables.prepared import read_back
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Iterator
 
-    from targetcharge.accounting.meter import Allowance, Prices
-    from targetcharge.accounting.targets import Target
+    from targetcharge.accounting.meter import Allowance
+    from targetcharge.ledger.entries import Entry
     from targetcharge.queries.columns import Schema
-    from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Measure
-    from targetcharge.tables.records import Record
-
-    Steps = NDArray[np.int64] | None
+    from targetcharge.tables.prepared import Prepared
 
 
 @final
 @dataclass(frozen=True)
-class Charge:
-    """A number that units contribute to, and what a hit costs them.
+class AllUnits:
+    """All units are charged: a call broke, so who contributed is not known.
 
     Attributes:
-        measure: the number.
-        prices: of a hit, by what a unit contributes.
-        record: what was asked.
-        text: the record, as the transcript has it.
+        price: on the scale of the counters.
     """
 
-    measure: Count | Total
-    prices: Prices
-    record: Record
-    text: str = field(repr=False)
-
-    @property
-    def name(self) -> tuple[str, float]:
-        """Return what tells charges apart: the question and its ε."""
-        return self.text, self.prices.epsilon
-
-    def of(self, steps: Steps) -> NDArray[np.int64] | int:
-        """Return what a hit costs units that contribute so many steps; one price if each contributes one."""
-        return self.prices.full if steps is None else self.prices.of(steps)
-
-    def about(self, key: object, schema: Schema) -> Count | Total:
-        """Return the measure of one key, as it is published; of all rows if there are no keys."""
-        if not self.record.by:
-            return self.measure
-        chosen = self.groups((key,), schema).where(0)
-        where = chosen if self.measure.where is None else All((self.measure.where, chosen))
-        return replace(self.measure, where=where)
-
-    def groups(self, keys: tuple[object, ...], schema: Schema) -> Keys:
-        """Return keys of this question, as they were declared."""
-        return from_published(self.record.by, keys, self.record.grain, schema)
+    price: int
 
 
-def charge_of(record: Record, epsilon: float, schema: Schema, allowance: Allowance) -> Charge:
-    """Return what a recorded question costs.
+@final
+@dataclass(frozen=True)
+class Contributors:
+    """Those who contributed to one number are charged.
 
-    Raises:
-        NotAllowed: if not everybody can be told what they contribute.
+    Attributes:
+        prepared: what was asked.
+        key: that it was about, as it is published.
+        snapshot: that it was asked on.
     """
-    number = number_of(record.what, schema, 1.0)
-    measure = additive(number.measure)
-    target: Target = NotPrior(None)
-    if record.near:
-        target = Boundary()
-    elif record.band is not None:
-        target = Between(*band_in_steps(number, Band(record.what, *record.band)), measure.sensitivity)
-    prices = allowance.prices(target, epsilon, measure.sensitivity)
-    return Charge(measure, prices, record, record.text())
+
+    prepared: Prepared
+    key: object
+    snapshot: int
 
 
-def additive(measure: Measure) -> Count | Total:
-    """Return a measure that is the sum of what units contribute; refuse others."""
-    if isinstance(measure, Count | Total):
-        return measure
-    msg = (
-        "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
-        ' others. Open the table with charging="shared" for them'
-    )
-    raise NotAllowed(msg)
+@final
+@dataclass(frozen=True)
+class Selected:
+    """Those who contributed to the keys that a selection published are charged.
+
+    Attributes:
+        prepared: what was asked.
+        keys: that were published.
+        snapshot: that it was asked on.
+    """
+
+    prepared: Prepared
+    keys: tuple[object, ...]
+    snapshot: int
+
+
+Charge = AllUnits | Contributors | Selected
+
+
+def newest(entries: Iterable[Entry]) -> int:
+    """Return the newest snapshot that some entries name; 0 if they name none."""
+    return max(map(snapshot_of, entries), default=0)
+
+
+@final
+class ChargeReader:
+    """Reads from entries what must be charged."""
+
+    def __init__(self, schema: Schema, allowance: Allowance) -> None:
+        """Read what was asked of a table with these columns."""
+        self._schema = schema
+        self._allowance = allowance
+        self._known: dict[tuple[str, float], Prepared | None] = {}
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[Charge]:
+        """Yield what must be charged, in order."""
+        selected: list[Answer] = []
+        for entry in entries:
+            if isinstance(entry, Answer) and entry.candidate is not None:
+                if entry.question:
+                    yield from self._selection(selected)
+                    selected = []
+                selected.append(entry)
+                continue
+            yield from self._selection(selected)
+            selected = []
+            match entry:
+                case Spent():
+                    yield AllUnits(self._allowance.scaled(sum(entry.grains)))
+                case Answer():
+                    yield from self._answer(entry)
+                case BatchEntry():
+                    for answer in entry.hits:
+                        yield from self._answer(answer)
+        yield from self._selection(selected)
+
+    def _answer(self, answer: Answer) -> Iterator[Charge]:
+        """Yield what one answer charges: a hit, or a release, whose price is held from the draw on."""
+        drawn = answer.release == answer.seq
+        if not drawn and (answer.release is not None or not answer.hit):
+            return  # a miss is free, and a revision was paid when its release was drawn
+        prepared = self._prepared(answer)
+        if prepared is None:
+            yield self._unknown(answer)
+        else:
+            yield Contributors(prepared, answer.key, answer.snapshot)
+
+    def _selection(self, answers: list[Answer]) -> Iterator[Charge]:
+        if not answers:
+            return
+        prepared = self._prepared(answers[0])
+        if prepared is None or prepared.keys is None or not prepared.keys.values:
+            yield from map(self._unknown, answers)
+        else:
+            yield Selected(prepared, tuple(answer.key for answer in answers), answers[0].snapshot)
+
+    def _unknown(self, answer: Answer) -> AllUnits:
+        """Return what an answer charges whose question is not known: everybody may have contributed."""
+        return AllUnits(self._allowance.scaled(sum(answer.grains)) if answer.hit else self._allowance.capacity)
+
+    def _prepared(self, answer: Answer) -> Prepared | None:
+        """Return the question of an answer, if everybody can be told what they contribute to it."""
+        known = answer.question, answer.epsilon
+        if known not in self._known:
+            self._known = {known: self._read(*known), **dict(list(self._known.items())[:255])}
+        return self._known[known]
+
+    def _read(self, record: str, epsilon: float) -> Prepared | None:
+        prepared = read_back(record, epsilon, self._schema) if record else None
+        if prepared is None:
+            return None
+        try:
+            self._allowance.prices(prepared.target, epsilon, prepared.additive.sensitivity)
+        except TargetChargeError:
+            return None
+        return prepared

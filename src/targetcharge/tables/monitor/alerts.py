@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge.ledger.plain import canonical, from_plain, to_plain
-from targetcharge.tables.records import Record
+from targetcharge.tables.records import label_of as written_on
 
 if TYPE_CHECKING:
     from targetcharge.ledger import Answer
@@ -162,10 +162,8 @@ def label_of(answer: Answer) -> Label | None:
 @lru_cache(maxsize=16)  # answers of a watch come one after another, with the same text
 def _read_label(question: str) -> tuple[Label | None, bool]:
     """Return what a question's text has for a label, and whether it is one of a watch."""
-    if '"label":' not in question:  # most have none, and reading them would take a while
-        return None, False
-    record = Record.read(question)
-    return (None, False) if record is None else (Label.read(record.label), bool(record.by))
+    text, by_key = written_on(question)
+    return Label.read(text) if text else None, by_key
 
 
 def alert_of(answer: Answer, label: Label, kind: Kind, prior: float | None = None) -> Alert:

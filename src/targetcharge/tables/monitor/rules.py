@@ -31,7 +31,7 @@ from targetcharge.queries.keys import declare
 from targetcharge.queries.predicates import Compare, Operator
 from targetcharge.tables import questions
 from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
-from targetcharge.tables.questions import Above, Distinct, Sum, Value, Watch, what_of
+from targetcharge.tables.questions import Above, Count, Distinct, Sum, Value, Watch, what_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -319,7 +319,10 @@ def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None
     """
     figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
     flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
-    body = canonical({"what": repr(what_of(rule.what)), **figures, **flags})
+    what = what_of(rule.what)
+    # The text that ledgers of the first format were versioned by: another one would start every rule anew.
+    text = f"Units(where={what.where!r})" if isinstance(what, Count) else repr(what)
+    body = canonical({"what": text, **figures, **flags})
     return hashlib.sha256(body.encode("ascii")).hexdigest()[:_VERSION_DIGITS]
 
 

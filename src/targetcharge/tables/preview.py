@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks, markup
@@ -10,18 +10,17 @@ from targetcharge.accounting.targets import Boundary, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
 from targetcharge.outcomes import Side as Where
-from targetcharge.tables.batteries import by_keys
-from targetcharge.tables.computing import Single, algorithm_of, number_asked, prior_value
-from targetcharge.tables.individual.charges import additive
-from targetcharge.tables.questions import Above, Between, Question, Side, Top, Value, Watch
+from targetcharge.tables.prepared import prior_value
+from targetcharge.tables.questions import Above, BetweenQuestion, SideQuestion, Top, Value, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from targetcharge.mechanisms import Algorithm
-    from targetcharge.queries.columns import Column
+    from targetcharge.mechanisms.accuracy import Gauge
     from targetcharge.sessions.reading import Reading
-    from targetcharge.tables.numbers import Number
+    from targetcharge.tables.prepared import Prepared
+    from targetcharge.tables.questions import Question, Single
 
 _SCALES: Final = (1, 2, 3, 5, 10)
 """How many times the noise's scale a number is away from the threshold, where the caller does not say."""
@@ -114,57 +113,46 @@ def _wrong(chance: Chance) -> str:
     return "" if chance.miss is None else f"miss {_percent(chance.miss)}"
 
 
-def preview(
-    question: Question,
-    schema: Mapping[str, Column],
-    epsilon: float,
-    meter: Reading,
-    distances: Sequence[float] | None,
-) -> Preview:
+def preview(prepared: Prepared, meter: Reading, distances: Sequence[float] | None) -> Preview:
     """Return what a question would cost and how well it would work."""
-    keys, most, single, name = 1, 1, question, ""
-    if isinstance(question, Watch):
-        tests, _ = by_keys(question, epsilon, schema)
-        keys, most, single = len(tests), len(tests), Above(question.what, question.threshold)
-        name = tests.algorithms[0].name
-    elif isinstance(question, Top):
-        tests, _ = by_keys(question, epsilon, schema)
-        keys, most, single = len(tests), int(question.k), Value(question.what)
-        name = f"{tests.algorithms[0].name}, the {most} largest"
-    if not isinstance(single, Single):
-        raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
-    number = number_asked(single, schema)
-    if meter.individual:
-        additive(number.measure)
-    algorithm = algorithm_of(single, number, epsilon, _itself)
-    target = algorithm.default_target or NotPrior(None)
+    question, name, keys, most = prepared.question, prepared.name, 1, 1
+    single = prepared
+    if prepared.keys is not None:
+        keys = most = len(prepared.keys.values)
+        alone: Single = Value(question.what)
+        if isinstance(question, Watch):
+            alone = Above(question.what, question.threshold)
+        elif isinstance(question, Top):
+            most = question.k
+            name = f"{name}, the {most} largest"
+        single = replace(prepared, question=alone, keys=None)
+    algorithm = single.in_steps(_itself)
     accuracy = algorithm.accuracy
     assert accuracy is not None  # noqa: S101 - all algorithms of tables have one
-    shown = accuracy.through(number.gauge)
-    threshold = _threshold(single)
+    shown = accuracy.through(prepared.gauge)
+    threshold = _threshold(single.question)
     chances: tuple[Chance, ...] = ()
     if threshold is not None:
         away = _distances(distances, shown.scale)
-        chances = tuple(_chance(single, algorithm, number, threshold, each, epsilon) for each in away)
+        chances = tuple(_chance(single, algorithm, threshold, distance) for distance in away)
     elif distances is not None:
         chances_of = "its chances depend on the other keys" if isinstance(question, Top) else "it has no threshold"
         raise InvalidParameter("distances", distances, f"left out for this question: {chances_of}")
     return Preview(
-        question=name or algorithm.name,
-        epsilon=epsilon,
-        price=meter.quote(target, epsilon).value,
+        question=name,
+        epsilon=prepared.epsilon,
+        price=meter.quote(algorithm.default_target or NotPrior(None), prepared.epsilon).value,
         keys=keys,
         most_hits=most,
         scale=shown.scale,
-        margin=_margin(number, accuracy.margin, threshold),
+        margin=_margin(prepared.gauge, accuracy.margin, threshold),
         threshold=threshold,
         chances=chances,
     )
 
 
-def _margin(number: Number, margin: int, threshold: float | None) -> float:
+def _margin(gauge: Gauge, margin: int, threshold: float | None) -> float:
     """Return how far a published number may be off; of a sketch, near the threshold."""
-    gauge = number.gauge
     steps = 0 if threshold is None or gauge.full is None else gauge.least(threshold)
     return float(gauge.value(steps + margin + gauge.blur(steps)) - gauge.value(steps))
 
@@ -173,18 +161,20 @@ def _itself(steps: int) -> int:
     return steps
 
 
-def _threshold(question: Single) -> float | None:
+def _threshold(question: Question) -> float | None:
     """Return what distances are from: the threshold, the lower end of a band, or the prior."""
     match question:
-        case Between():
+        case BetweenQuestion():
             return question.low
-        case Side():
+        case SideQuestion():
             return question.threshold
         case Above():
             prior = prior_value(question.prior)
             return question.threshold if prior is None else prior
         case Value():
             return prior_value(question.prior)
+        case _:
+            return None
 
 
 def _distances(given: Sequence[float] | None, scale: float) -> list[float]:
@@ -201,18 +191,17 @@ def _distances(given: Sequence[float] | None, scale: float) -> list[float]:
     return found
 
 
-def _chance(
-    question: Single, algorithm: Algorithm, number: Number, threshold: float, distance: float, epsilon: float
-) -> Chance:
-    steps = _steps(number, threshold, distance)
+def _chance(prepared: Prepared, algorithm: Algorithm, threshold: float, distance: float) -> Chance:
+    question, gauge = prepared.question, prepared.gauge
+    steps = _steps(gauge, threshold, distance)
     if algorithm.default_target == Boundary():
-        return _boundary_chance(number, threshold, distance, epsilon)
+        return _boundary_chance(prepared, threshold, distance)
     oracle = algorithm.oracle
     assert oracle is not None  # noqa: S101 - all algorithms of tables have one
     probability: Callable[[object, object], float] = oracle.probability
-    if isinstance(question, Between):
+    if isinstance(question, BetweenQuestion):
         hit = probability(steps, Where.BETWEEN)
-        inside = number.gauge.least(question.low) <= steps <= number.gauge.most(question.high)
+        inside = gauge.least(question.low) <= steps <= gauge.most(question.high)
         return Chance(distance, hit, miss=1 - hit) if inside else Chance(distance, hit, false_alarm=hit)
     free = algorithm.default_target.prior if isinstance(algorithm.default_target, NotPrior) else None
     missed = probability(steps, free)
@@ -222,16 +211,16 @@ def _chance(
     return Chance(distance, hit, false_alarm=hit) if distance < 0 else Chance(distance, hit, miss=missed)
 
 
-def _steps(number: Number, threshold: float, distance: float) -> int:
+def _steps(gauge: Gauge, threshold: float, distance: float) -> int:
     """Return the steps of a number so far from the threshold; where there is none, of the next one beyond."""
     wanted = threshold + distance
-    return number.gauge.most(wanted) if distance < 0 else number.gauge.least(wanted)
+    return gauge.most(wanted) if distance < 0 else gauge.least(wanted)
 
 
-def _boundary_chance(number: Number, threshold: float, distance: float, epsilon: float) -> Chance:
+def _boundary_chance(prepared: Prepared, threshold: float, distance: float) -> Chance:
     """Return the chance of the mark, and of the wrong side where it does not come first."""
-    least, steps = number.gauge.least(threshold), _steps(number, threshold, distance)
-    inside = side_of_threshold(_itself, least, epsilon, sensitivity=number.measure.sensitivity)
+    least, steps = prepared.gauge.least(threshold), _steps(prepared.gauge, threshold, distance)
+    inside = side_of_threshold(_itself, least, prepared.epsilon, sensitivity=prepared.measure.sensitivity)
     assert inside.oracle is not None  # noqa: S101 - it has one
     mark = Boundary().mark_probability(inside.oracle.rest(steps))
     other = inside.oracle.probability(steps, Where.ABOVE if distance < 0 else Where.BELOW)

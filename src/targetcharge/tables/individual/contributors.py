@@ -1,4 +1,4 @@
-"""Draws: who contributes to the numbers of a question, and what those who can pay add up to.
+"""Contributors: who contributes to the numbers of a question, and what those who can pay add up to.
 
 As secret as the data.
 """
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from targetcharge.accounting.meter import Prices
     from targetcharge.engines.engine import Contributions
-    from targetcharge.tables.individual.charges import Charge
     from targetcharge.tables.individual.counters import Counters
+    from targetcharge.tables.prepared import Prepared
 
 _HALF: Final = 32
 """Bits: sums that may not fit into 64 are added up in two halves."""
@@ -25,7 +26,7 @@ _HALF: Final = 32
 
 @final
 @dataclass(frozen=True, eq=False)
-class Draw:
+class Drawn:
     """The contributions to all numbers of a question or a batch, priced.
 
     Attributes:
@@ -48,11 +49,19 @@ class Draw:
         object.__setattr__(self, "_wide", most * len(self.contributions.units) >= 1 << 62)
 
     @classmethod
-    def of(cls, contributions: Contributions, charges: Sequence[Charge], keys: Sequence[object], at: int) -> Draw:
-        """Return a draw of numbers that are asked by these charges (one for all, if there is one) and keys."""
-        names = [charge.name for charge in charges] * (len(keys) if len(charges) == 1 else 1)
+    def of(
+        cls,
+        contributions: Contributions,
+        prices: Prices,
+        prepared: Sequence[Prepared],
+        keys: Sequence[object],
+        at: int,
+    ) -> Drawn:
+        """Return the numbers of these questions (one for all, if there is one) and keys, at one list of prices."""
+        names = [question.identity for question in prepared] * (len(keys) if len(prepared) == 1 else 1)
         named = {pair: index for index, pair in enumerate(zip(names, keys, strict=True))}
-        return cls(contributions, charges[0].of(contributions.steps), named, at)
+        steps = contributions.steps
+        return cls(contributions, prices.full if steps is None else prices.of(steps), named, at)
 
     def sums(self, first: int, last: int, counters: Counters) -> list[int]:
         """Return the numbers from one index up to another, of those who can pay for a hit of each."""
@@ -109,7 +118,7 @@ class Draw:
 
     def __repr__(self) -> str:
         """Return nothing about anybody."""
-        return f"<draw of {len(self.contributions)} numbers>"
+        return f"<drawn: {len(self.contributions)} numbers>"
 
 
 def _by_number(values: NDArray[np.int64], starts: NDArray[np.int64]) -> list[int]:

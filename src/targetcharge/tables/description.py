@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.engines.engine import Engine
+    from targetcharge.ledger import Unit
     from targetcharge.sessions.reading import Reading
 
 _HOW: Final = {
@@ -31,9 +32,9 @@ _CALLS: Final = (
     ("between(where, low, high)", "below, between or above", "between"),
     ("side(where, threshold)", "below or above, or too close to call", "too close to call"),
     ("watch(where, by, keys, threshold)", "`above` for every key, in one scan", "keys that reach it"),
-    ("top(by, keys, k, where)", "the k keys with the largest counts", "each of them"),
+    ("top(where, by, keys, k)", "the k keys with the largest counts", "each of them"),
     ("release(where, when)", "a noisy count, once a condition holds", "the release"),
-    ("sum_above(column, lower, upper, where, threshold)", "a noisy sum if it reaches it", "reaching it"),
+    ("sum_above(column, lower, upper, threshold, where)", "a noisy sum if it reaches it", "reaching it"),
     (_DISTINCT, "about how many distinct values", "reaching it"),
 )
 _OF_EACH: Final = {"release(where, when)": "its draw, published or not"}
@@ -121,9 +122,11 @@ class Description:
         )
 
 
-def describe(engine: Engine, unit: str, query_epsilon: float, meter: Reading) -> Description:
+def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -> Description:
     """Return what may be asked of a table."""
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging = "individual" if meter.individual else "shared"
-    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity)
+    return Description(
+        str(unit), meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity
+    )

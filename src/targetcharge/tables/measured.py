@@ -1,0 +1,133 @@
+"""What an engine computes for a question: a measure, how its steps are shown, and its canonical words.
+
+>>> from targetcharge.queries.columns import Column, Kind
+>>> measure, gauge, words = measured(Sum("fare", 0, 100, grid="0.01"), {"fare": Column("fare", Kind.NUMBER)})
+>>> words, measure.upper
+('sum(fare from 0 to 100)', 10000)
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from targetcharge import checks
+from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import COUNTED, grid, occupancy
+from targetcharge.queries.columns import Kind, column_of
+from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.parser import parse
+from targetcharge.tables.questions import Count as CountOf
+from targetcharge.tables.questions import Distinct, Sum
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targetcharge.mechanisms.accuracy import Gauge
+    from targetcharge.queries.columns import Column
+    from targetcharge.queries.measures import Measure
+    from targetcharge.queries.predicates import Predicate
+    from targetcharge.tables.questions import What
+
+_MOST: Final = 10.0**15
+_MOST_STEPS: Final = 2**50
+_WHOLE_STEPS: Final = 2**30
+_FEWEST_BUCKETS: Final = 2**14
+_MOST_BUCKETS: Final = 2**30
+_ROOM: Final = 16
+"""Buckets of a sketch for each value at the threshold: so few share one that the estimate is sharp there."""
+
+
+Measured = tuple["Measure", "Gauge", str]
+"""What an engine computes, how its steps are shown, and what the transcript calls it."""
+
+
+def measured(what: What, schema: Mapping[str, Column], threshold: float | None = None) -> Measured:
+    """Return what an engine computes for a question.
+
+    Args:
+        what: as the caller said it.
+        schema: the columns there are.
+        threshold: that it is compared with, if there is one: a sketch is made to be sharp there.
+
+    Raises:
+        InvalidParameter: if it makes no sense on these columns.
+    """
+    where = None if what.where is None else parse(what.where, schema)
+    match what:
+        case CountOf():
+            return Count(where), COUNTED, f"count({where if where is not None else '*'})"
+        case Sum():
+            return _sum(what, where, schema)
+        case Distinct():
+            return _distinct(what, where, schema, threshold)
+
+
+def _text(name: str, inside: str, where: Predicate | None) -> str:
+    return f"{name}({inside} where {where})" if where is not None else f"{name}({inside})"
+
+
+def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Measured:
+    column = column_of(what.column, schema)
+    if column.kind is not Kind.NUMBER:
+        raise InvalidParameter("column", what.column, f"a number to be added up, and it is {column.kind}")
+    lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
+    if lower > upper:
+        raise InvalidParameter("lower", what.lower, f"at most upper, {what.upper!r}")
+    largest = max(abs(lower), abs(upper))
+    if not largest:
+        raise InvalidParameter("upper", what.upper, "above 0, or lower below 0: else every contribution is 0")
+    step = _fitting(column, largest) if what.grid is None else _step(what.grid)
+    least, most = math.ceil(lower / step), math.floor(upper / step)
+    if most < least or not max(abs(least), abs(most)):
+        raise InvalidParameter("grid", what.grid, f"fine enough for the bounds {what.lower!r} to {what.upper!r}")
+    if max(abs(least), abs(most)) > _MOST_STEPS:
+        raise InvalidParameter("grid", what.grid, f"coarser: at least {float(largest / _MOST_STEPS):.3g}")
+    text = _text("sum", f"{column.name} from {what.lower!r} to {what.upper!r}", where)
+    return Total(column, least, most, step, where), grid(step), text
+
+
+def _bound(name: str, value: float) -> Fraction:
+    expected = f"a number between {-_MOST:g} and {_MOST:g}"
+    number = checks.real(name, value, expected)
+    if not abs(number) <= _MOST:
+        raise InvalidParameter(name, value, expected)
+    return Fraction(value) if isinstance(value, int) else Fraction(number)
+
+
+def _step(value: object) -> Fraction:
+    """Return a grid as it was written: 0.01 is a hundredth, not the double next to it."""
+    expected = 'a number above 0, such as 0.01, 5 or "0.01"'
+    try:
+        text = "" if isinstance(value, bool) else str(value)
+        # First as a double: the fraction of "1e999999999" would take all memory.
+        step = Fraction(text) if "/" in text or 0 < float(text) < math.inf else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidParameter("grid", value, expected) from None
+    if not Fraction(1, 10**15) <= step <= 10**15:
+        raise InvalidParameter("grid", value, expected)
+    return step
+
+
+def _fitting(column: Column, largest: Fraction) -> Fraction:
+    """Return a grid for the bounds: whole numbers where they are, else a millionth of the largest contribution."""
+    if column.exact is not None and column.exact.scale == 0 and largest <= _WHOLE_STEPS:
+        return Fraction(1)
+    return Fraction(10) ** (math.floor(math.log10(largest)) - 6)
+
+
+def _distinct(
+    what: Distinct, where: Predicate | None, schema: Mapping[str, Column], threshold: float | None
+) -> Measured:
+    column = column_of(what.column, schema)
+    per_unit = checks.positive_integer("per_unit", what.per_unit)
+    if threshold is None:
+        expected = "asked with `above`: a sketch is sharp near a threshold, and released only above it"
+        raise InvalidParameter("what", what, expected)
+    expected = f"from 1 to {_MOST_BUCKETS // _ROOM:,} for distinct values"
+    if not 1 <= checks.threshold("threshold", threshold) <= _MOST_BUCKETS // _ROOM:
+        raise InvalidParameter("threshold", threshold, expected)
+    buckets = max(_FEWEST_BUCKETS, 1 << math.ceil(math.log2(_ROOM * threshold)))
+    text = _text("distinct", f"{column.name}, {per_unit} for each unit" if per_unit > 1 else column.name, where)
+    return Sketch(column, where, per_unit, buckets, ""), occupancy(buckets), text

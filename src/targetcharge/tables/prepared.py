@@ -1,0 +1,369 @@
+"""Prepared questions: what was asked of a table, parsed, measured and described, to the ledger and back.
+
+>>> from targetcharge.queries.columns import Column, Kind
+>>> schema = {"age": Column("age", Kind.NUMBER)}
+>>> prepared = prepare(questions.above("age > 65", threshold=100), schema, epsilon=0.1)
+>>> prepared.name, prepared.record
+('count(age > 65) >= 100', '{"what":{"count":"age > 65"},"above":100}')
+>>> read_back(prepared.record, 0.1, schema).measure == prepared.measure
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+from targetcharge import checks
+from targetcharge.accounting.targets import Between, Boundary, NotPrior
+from targetcharge.errors import InvalidParameter, NotAllowed, TargetChargeError
+from targetcharge.ledger import Answer
+from targetcharge.mechanisms import (
+    above_threshold,
+    batch_by_key,
+    between_thresholds,
+    boundary,
+    changed,
+    noisy_count,
+    side_of_threshold,
+)
+from targetcharge.mechanisms.accuracy import gauged
+from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
+from targetcharge.queries.columns import column_of
+from targetcharge.queries.keys import Keys, declare, from_published
+from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.predicates import All
+from targetcharge.sessions import Release
+from targetcharge.sessions.select import check_selection
+from targetcharge.tables.measured import measured
+from targetcharge.tables.questions import Above, BetweenQuestion, Question, SideQuestion, Top, Value, Watch
+from targetcharge.tables.records import record_of, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from targetcharge.accounting.targets import Target
+    from targetcharge.mechanisms import Algorithm, Batch
+    from targetcharge.mechanisms.accuracy import Gauge
+    from targetcharge.mechanisms.batch import NoisyCounts
+    from targetcharge.queries.columns import Column
+    from targetcharge.queries.measures import Measure
+    from targetcharge.randomness import Entropy
+    from targetcharge.tables.individual import UnitMeters
+    from targetcharge.tables.numbers import SharedNumbers
+
+    Read = Callable[[Any], int]
+    """From what a table's algorithms get to a number, in steps."""
+
+_LOWEST: Final = -(2.0**53)
+"""A threshold that every score reaches, where a selection has none."""
+
+
+@final
+@dataclass(frozen=True)
+class Prepared:
+    """What was asked of a table.
+
+    Attributes:
+        question: as the caller made it.
+        epsilon: of one computation.
+        measure: what an engine computes.
+        gauge: how its steps are shown.
+        number: what the transcript calls the number, in canonical words.
+        keys: of a watch or a selection; those of one that was read back are not all known.
+        record: what was asked, as canonical JSON: enough to tell, from the table and an answer's key, who
+            contributed to the answer and how much.
+    """
+
+    question: Question
+    epsilon: float
+    measure: Measure
+    gauge: Gauge = field(repr=False)
+    number: str
+    keys: Keys | None = field(default=None, repr=False)
+    record: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """Return what the transcript calls the question."""
+        match self.question:
+            case Above(threshold=threshold):
+                return f"{self.number} >= {threshold!r}"
+            case Value():
+                return self.number
+            case BetweenQuestion(_, low, high):
+                return f"{self.number} between {low!r} and {high!r}"
+            case SideQuestion(_, threshold):
+                return f"{self.number} side of {threshold!r}"
+            case Watch(threshold=threshold):
+                return f"{self.number} by {', '.join(self.by)} >= {threshold!r}"
+            case Top():
+                return f"{self.number} by {', '.join(self.by)}"
+
+    @property
+    def identity(self) -> tuple[str, float]:
+        """Return what tells questions apart in a ledger: the record and the ε."""
+        return self.record, self.epsilon
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of the keys."""
+        return () if self.keys is None else tuple(column.name for column in self.keys.columns)
+
+    @property
+    def target(self) -> Target:
+        """Return the outcomes that cost, in steps: what a hit is priced by."""
+        match self.question:
+            case SideQuestion():
+                return Boundary()
+            case BetweenQuestion():
+                return Between(*self.band(self.question), self.measure.sensitivity)
+            case _:
+                return NotPrior(None)
+
+    # How it is computed.
+
+    def read(self, numbers: SharedNumbers | UnitMeters) -> int:
+        """Return the number, in steps."""
+        return numbers.one(self)
+
+    def read_keys(self, numbers: SharedNumbers | UnitMeters) -> Iterable[int]:
+        """Return the numbers of all keys at once."""
+        return numbers.of_keys(self)
+
+    def read_keys_when_due(self, numbers: UnitMeters) -> Callable[[int, int], Iterable[int]]:
+        """Return what gives the numbers of the keys from one place up to another, each when it is due."""
+        return numbers.of_keys_when_due(self)
+
+    def algorithm(self, read: Read | None = None) -> Algorithm:
+        """Return the algorithm that answers a question with one answer.
+
+        Args:
+            read: the number; left out for `self.read`.
+        """
+        inner = gauged(self.in_steps(read or self.read), self.gauge)
+        return replace(inner, default_target=inner.default_target or NotPrior(None), question=self.record)
+
+    def in_steps(self, read: Read) -> Algorithm:
+        """Return the algorithm that answers in steps of the grid."""
+        question, epsilon, name = self.question, self.epsilon, self.name
+        sensitivity = self.measure.sensitivity
+        match question:
+            case Above() | Value():
+                least = self.steps("threshold", question.threshold) if isinstance(question, Above) else None
+                prior = prior_value(question.prior)
+                if prior is not None:
+                    band = self._unchanged(prior, question.tolerance or 0)
+                    inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
+                    return replace(inner, prior=prior)
+                if least is None:
+                    return noisy_count(read, epsilon, sensitivity=sensitivity, name=name)
+                return above_threshold(read, least, epsilon, sensitivity=sensitivity, name=name)
+            case BetweenQuestion():
+                low, high = self.band(question)
+                return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
+            case SideQuestion():
+                least = self.steps("threshold", question.threshold)
+                side = partial(
+                    side_of_threshold, threshold=least, epsilon=epsilon, sensitivity=sensitivity, name=name
+                )
+                return _one_scan(lambda seen: boundary(side(seen)), read)
+            case _:
+                raise InvalidParameter("question", question, "a question with one answer")
+
+    def batch(self, *, individual: bool) -> Batch:
+        """Return the tests of every key of a watch, or the candidates of a selection.
+
+        Args:
+            individual: whether every unit has a meter of its own: then a test may change who takes part in the
+                next.
+        """
+        if self.keys is None:
+            raise InvalidParameter("question", self.question, "a watch or a top")
+        watch = isinstance(self.question, Watch)
+        batch = batch_by_key(
+            self.read_keys,
+            self.keys.published(),
+            self.question.threshold if isinstance(self.question, Watch) else _LOWEST,
+            self.epsilon,
+            sensitivity=self.measure.sensitivity,
+            gauge=self.gauge,
+            name=self.name,
+        )
+        if individual and watch:
+            drawing = replace(cast("NoisyCounts", batch.drawing), counts_when_due=self.read_keys_when_due)
+            batch = replace(batch, drawing=drawing)
+        return replace(batch, algorithms=(replace(batch.algorithms[0], question=self.record),))
+
+    # In steps.
+
+    def steps(self, name: str, value: float) -> int:
+        """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
+        steps = self.gauge.least(checks.threshold(name, value))
+        if not abs(steps) <= checks.MAX_THRESHOLD:
+            most = self.gauge.value(int(checks.MAX_THRESHOLD))
+            raise InvalidParameter(
+                name, value, f"at most {most:.4g} either way on this grid: choose a coarser one"
+            )
+        return steps
+
+    def band(self, question: BetweenQuestion) -> tuple[int, int]:
+        """Return the ends of a band, in steps."""
+        least, high = self.steps("low", question.low), checks.threshold("high", question.high)
+        if high < checks.threshold("low", question.low):
+            raise InvalidParameter("high", high, f"at least low, {question.low!r}")
+        most = self.gauge.most(high)
+        if most < least:
+            expected = f"so far above low, {question.low!r}, that a value lies in between"
+            raise InvalidParameter("high", high, expected)
+        return least, most
+
+    def _unchanged(self, prior: float, tolerance: float) -> tuple[Fraction, Fraction]:
+        """Return the middle and the reach, in steps, of what counts as unchanged."""
+        expected = "a number of at least 0"
+        if not 0 <= checks.real("tolerance", tolerance, expected) <= checks.MAX_THRESHOLD:
+            raise InvalidParameter("tolerance", tolerance, expected)
+        checks.threshold("prior", prior)
+        low, high = self.gauge.least(prior - tolerance), self.gauge.most(prior + tolerance)
+        if low > high:
+            low = high = self.gauge.steps(prior)
+        return Fraction(low + high, 2), Fraction(high - low, 2)
+
+    # Who contributes.
+
+    @property
+    def additive(self) -> Count | Total:
+        """Return the measure, which is the sum of what units contribute.
+
+        Raises:
+            NotAllowed: if it is none.
+        """
+        if isinstance(self.measure, Count | Total):
+            return self.measure
+        msg = (
+            "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
+            ' others. Open the table with charging="shared" for them'
+        )
+        raise NotAllowed(msg)
+
+    def measure_of(self, key: object) -> Count | Total:
+        """Return the measure of one key, as it is published; of all rows if there are no keys."""
+        if self.keys is None:
+            return self.additive
+        chosen = self.known_keys((key,)).where(0)
+        where = chosen if self.measure.where is None else All((self.measure.where, chosen))
+        return replace(self.additive, where=where)
+
+    def known_keys(self, published: tuple[object, ...]) -> Keys:
+        """Return keys of this question that were published as these."""
+        columns, period = ((), None) if self.keys is None else (self.keys.columns, self.keys.period)
+        return from_published(self.by, published, period, {column.name: column for column in columns})
+
+
+def prepare(
+    question: Question, schema: Mapping[str, Column], epsilon: float, *, individual: bool = False
+) -> Prepared:
+    """Return a question, ready to be asked: its predicate is parsed here, and nowhere else.
+
+    Args:
+        question: made by `tc.questions`.
+        schema: the columns there are.
+        epsilon: of one computation.
+        individual: whether every unit has a meter of its own: then a selection records its candidates.
+
+    Raises:
+        InvalidParameter: if it makes no sense on these columns; it names what.
+        NotAllowed: if it cannot be asked.
+    """
+    if not isinstance(question, Question):
+        raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
+    threshold = question.threshold if isinstance(question, Above | Watch) else None
+    prepared = Prepared(question, epsilon, *measured(question.what, schema, threshold))
+    _check_grid(prepared)
+    if threshold is not None:
+        prepared.steps("threshold", threshold)
+    if isinstance(question, Watch | Top):
+        if isinstance(prepared.measure, Sketch):
+            msg = "distinct values are not counted key by key: ask `distinct_above` for each key"
+            raise NotAllowed(msg)
+        keys = declare(question.by, question.keys, schema)
+        if isinstance(question, Top):
+            k = check_selection(keys.values, question.k, None, question.threshold)
+            question = replace(question, k=k)
+        prepared = replace(prepared, question=question, keys=keys)
+    elif isinstance(question, Above | Value) and question.prior is None and question.tolerance not in (None, 0):
+        expected = "left out, or given with the prior that it is about"
+        raise InvalidParameter("tolerance", question.tolerance, expected)
+    candidates = individual and isinstance(question, Top)
+    return replace(prepared, record=record_of(question, prepared.measure, prepared.keys, candidates=candidates))
+
+
+def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prepared | None:
+    """Return the question that a ledger keeps; None if this version reads none, or the table lacks its columns."""
+    kept = recorded(record)
+    if kept is None:
+        return None
+    question = kept.question
+    try:
+        prepared = Prepared(question, epsilon, *measured(question.what, schema, 1.0), record=record)
+        if isinstance(question, Watch | Top):
+            columns = tuple(column_of(name, schema, "by") for name in question.by)
+            prepared = replace(prepared, keys=Keys(columns, (), kept.period))
+        if isinstance(question, Top):
+            prepared = replace(prepared, keys=prepared.known_keys(question.keys))
+    except TargetChargeError:
+        return None
+    return prepared
+
+
+def _check_grid(prepared: Prepared) -> None:
+    """Refuse a grid so fine that the noise of one step would be lost in double precision."""
+    measure, epsilon = prepared.measure, prepared.epsilon
+    if isinstance(measure, Total) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
+        step = prepared.gauge.value(1)
+        coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
+        raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
+
+
+def prior_value(prior: object) -> float | None:
+    """Return the number that a prior stands for: an answer's outcome, or what an unchanged one was before."""
+    if isinstance(prior, Release) and not prior.released:
+        raise InvalidParameter("prior", prior, "something that was published: this release is pending")
+    if isinstance(prior, Answer | Release):
+        unchanged = isinstance(prior, Answer) and prior.outcome is UNCHANGED
+        number = prior.prior if unchanged and isinstance(prior, Answer) else prior.outcome
+    else:
+        number = plain_prior(prior)
+    if number is None or type(number) is int or type(number) is float:
+        return number
+    raise InvalidParameter("prior", prior, "a number, an earlier answer with one, or None")
+
+
+def plain_prior(prior: object) -> object:
+    """Return a prior in the form in which it is kept: one of Python's own numbers for one of numpy's."""
+    try:
+        return publishable(prior)
+    except UnpublishableError:
+        return prior
+
+
+def _one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
+    """Return an algorithm that looks at its number twice, with one scan for each run; then it is forgotten."""
+    known: list[int] = []
+
+    def again(numbers: object) -> int:
+        if not known:
+            known.append(read(numbers))
+        return known[0]
+
+    inner = make(again)
+
+    def run(data: object, entropy: Entropy) -> object:
+        try:
+            return inner.run(data, entropy)
+        finally:
+            known.clear()
+
+    return replace(inner, run=run)
