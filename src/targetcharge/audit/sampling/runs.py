@@ -25,7 +25,6 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
@@ -98,22 +97,18 @@ class PredictableEntropy:
         return self._generator.integers(0, 2**64, size=count, dtype=np.uint64)
 
 
-@final
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """What a worker brings back.
 
     Attributes:
         counts: what was published, by part and input.
         worker: its process.
         probe: what its first runs on the first input gave, if this is its first batch.
-        uncountable: the type of something that cannot be counted.
     """
 
-    counts: dict[tuple[int, int], Counter[Published]] = field(default_factory=dict)
-    worker: int = 0
-    probe: tuple[Published, ...] = ()
-    uncountable: str = ""
+    counts: dict[tuple[int, int], Counter[Published]]
+    worker: int
+    probe: tuple[Published, ...]
 
 
 def collect(
@@ -136,17 +131,21 @@ def collect(
     """
     samples = Samples(*((Counter(), Counter()) for _ in range(3)))
     probes, done = {}, 0
-    for batch in _work(subject, data, _batches(runs, seed), seed, workers):
-        if batch.uncountable:
-            expected = f"a function that publishes {COUNTABLE}; {batch.uncountable} is none of these"
-            raise InvalidParameter("run", subject.name, expected)
-        for (part, index), counts in batch.counts.items():
-            samples[part][index].update(counts)
-            done += counts.total()
-        if batch.probe:
-            probes[batch.worker] = batch.probe
-        if progress:
-            progress(done, 2 * runs)
+    try:
+        for batch in _work(subject, data, _batches(runs, seed), seed, workers):
+            for (part, side), counts in batch.counts.items():
+                samples[part][side].update(counts)
+                done += counts.total()
+            if batch.probe:
+                probes[batch.worker] = batch.probe
+            if progress:
+                progress(done, 2 * runs)
+    except CannotCountError as error:
+        expected = f"a function that publishes {COUNTABLE}; {error} is none of these"
+        raise InvalidParameter("run", subject.name, expected) from None
+    except BrokenProcessPool:
+        expected = "able to finish: a process that ran it was killed, or ran out of memory"
+        raise InvalidParameter("run", subject.name, expected) from None
     _check_probes(list(probes.values()), samples.counted[0], workers)
     return samples
 
@@ -154,7 +153,7 @@ def collect(
 def _batches(runs: int, seed: int) -> list[Places]:
     quarter = runs // 4
     parts = [0] * quarter + [1] * quarter + [2] * (runs - 2 * quarter)
-    places = [(part, index) for index in (0, 1) for part in parts]
+    places = [(part, side) for side in (0, 1) for part in parts]
     random.Random(seed).shuffle(places)  # noqa: S311 - the order of an audit
     size = max(_SMALLEST_BATCH, math.ceil(len(places) / _BATCHES))
     return [places[start : start + size] for start in range(0, len(places), size)]
@@ -177,9 +176,6 @@ def _work(
                 futures = [pool.submit(_run, index, places) for index, places in enumerate(batches)]
                 for future in as_completed(futures):
                     yield future.result()
-            except BrokenProcessPool:
-                expected = "able to finish: a process that ran it was killed, or ran out of memory"
-                raise InvalidParameter("run", subject.name, expected) from None
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
@@ -191,16 +187,13 @@ class _Worker:
     def run(self, index: int, places: Places) -> Batch:
         counts: dict[tuple[int, int], Counter[Published]] = {}
         probe: tuple[Published, ...] = ()
-        try:
-            if self._probes:
-                self._probes = False
-                entropy = self._seeded(index, 1)
-                probe = tuple(self._subject.run(self._data[0], entropy) for _ in range(_PROBE))
-            entropy = self._seeded(index, 0)
-            for part, side in places:
-                counts.setdefault((part, side), Counter())[self._subject.run(self._data[side], entropy)] += 1
-        except CannotCountError as error:
-            return Batch(uncountable=str(error))
+        if self._probes:
+            self._probes = False
+            entropy = self._seeded(index, 1)
+            probe = tuple(self._subject.run(self._data[0], entropy) for _ in range(_PROBE))
+        entropy = self._seeded(index, 0)
+        for part, side in places:
+            counts.setdefault((part, side), Counter())[self._subject.run(self._data[side], entropy)] += 1
         return Batch(counts, os.getpid(), probe)
 
     def _seeded(self, *key: int) -> PredictableEntropy:
