@@ -199,7 +199,7 @@ class Tree:
     Attributes:
         nodes: a number for each view so far, by the view before it and what was seen then.
         asked: what was asked after a view, and drawn in that call.
-        losses: what a call told, by the view after it.
+        losses: the privacy loss of a call, by the view after it.
         strayed: whether something else was asked or drawn than in another run after the same view.
     """
 

@@ -72,11 +72,10 @@ def saturated(rng: np.random.Generator, epsilon: float, outcomes: Sequence[objec
     cut = int(rng.integers(1, len(outcomes)))
     shares = [*rng.dirichlet(np.ones(cut)), *rng.dirichlet(np.ones(len(outcomes) - cut))]
     plus, minus = response(epsilon, "+", "-").values()
+    chances = [plus] * cut + [minus] * (len(outcomes) - cut)
     return {
-        outcome: (float(share) * sign[0], float(share) * sign[1])
-        for outcome, share, sign in zip(
-            outcomes, shares, [plus] * cut + [minus] * (len(outcomes) - cut), strict=True
-        )
+        outcome: (float(share) * p0, float(share) * p1)
+        for outcome, share, (p0, p1) in zip(outcomes, shares, chances, strict=True)
     }
 
 
@@ -176,6 +175,6 @@ def check_q(pair: Pair, epsilon: float, target: QTarget) -> None:
     """Refuse a q-target whose declared q is above the pair's."""
     members = [value_of(outcome) in target for outcome in pair]
     laws = list(zip(*pair.values(), strict=True))
-    found = best_q(laws[0], laws[1], members, epsilon * (1 + _TOLERANCE))
-    if target.q > found * (1 + _TOLERANCE):
-        raise InvalidParameter("q", target.q, f"at most {found:.9g}, the q of this pair and these members")
+    most = best_q(laws[0], laws[1], members, epsilon * (1 + _TOLERANCE))
+    if target.q > most * (1 + _TOLERANCE):
+        raise InvalidParameter("q", target.q, f"at most {most:.9g}, the q of this pair and these members")
