@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def table(headings: Iterable[object], rows: Iterable[Iterable[object]], caption: str = "") -> str:
     """Return a table with headings; none for facts that name themselves."""
-    head = "".join(f"<th>{escape(str(each))}</th>" for each in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(each))}</td>" for each in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{escape(str(heading))}</th>" for heading in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     top = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{top}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 

@@ -205,8 +205,8 @@ def test_columns_of_other_types_are_listed_and_not_in_the_schema(tmp_path):
             "id": Column("id", Kind.NUMBER, Exact(0, -(2**31), 2**31 - 1)),
             "c": Column("c", Kind.TEXT),
         }
-        assert dict(engine.other_columns) == {name: shown for name, (*_, shown) in OTHER.items()}
-        assert "swordfish" not in repr((engine, engine.schema, dict(engine.other_columns)))
+        assert dict(engine._table.shape.other) == {name: shown for name, (*_, shown) in OTHER.items()}
+        assert "swordfish" not in repr((engine, engine.schema, dict(engine._table.shape.other)))
         assert engine.measure([Count(None)]) == [1]
 
 
@@ -226,7 +226,7 @@ def test_other_types_in_parquet_and_arrow(tmp_path):
     for source in (table, tmp_path / "data.parquet"):
         with closing(open_duckdb(source, "id")) as engine:
             assert list(engine.schema) == ["id"]
-            assert dict(engine.other_columns) == expected
+            assert dict(engine._table.shape.other) == expected
 
 
 def test_other_types_in_pandas():
@@ -243,8 +243,8 @@ def test_other_types_in_pandas():
     )
     with closing(open_duckdb(frame, "id")) as engine:
         assert list(engine.schema) == ["id"]
-        assert list(engine.other_columns) == ["wait", "month", "range", "complex", "list", "hour"]
-        assert "987654321" not in repr(dict(engine.other_columns))
+        assert list(engine._table.shape.other) == ["wait", "month", "range", "complex", "list", "hour"]
+        assert "987654321" not in repr(dict(engine._table.shape.other))
 
 
 def test_a_column_of_a_type_that_cannot_be_asked_about_cannot_be_declared(tmp_path):

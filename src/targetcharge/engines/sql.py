@@ -57,6 +57,11 @@ class Relation:
     unit: str | None
     place: str | None = None
 
+    @property
+    def unit_or_place(self) -> str | None:
+        """Return what tells units apart, rows by their places; None if places were not asked for."""
+        return self.unit or self.place
+
 
 # Predicates
 
@@ -115,13 +120,7 @@ def total(measure: Total, relation: Relation) -> str:
 
 
 def sketch(measure: Sketch, relation: Relation, hashed: str) -> str:
-    """Return the query of a sketch.
-
-    Args:
-        measure: the sketch.
-        relation: the rows.
-        hashed: the SQL of what a value v is hashed to, in the engine's own functions.
-    """
+    """Return the query of a sketch, given what a value v is hashed to in the engine's own functions."""
     value, unit = relation.by[measure.column.name], relation.unit
     known = f"{condition(measure.where, relation.by)} AND {value} IS NOT NULL"
     if unit is None:
@@ -138,35 +137,28 @@ def sketch(measure: Sketch, relation: Relation, hashed: str) -> str:
     return f"SELECT count(DISTINCT h % {measure.buckets}) FROM ({kept})"
 
 
-def contributed(
-    measure: Total,
-    relation: Relation,
-    groups: Sequence[str] = (),
-    unit: str | None = None,
-    among: str = "TRUE",
-) -> str:
-    """Return the query of what each unit contributes to a total, in each group.
+def counted(measure: Count, relation: Relation, groups: Sequence[str] = (), among: str = "TRUE") -> str:
+    """Return the query of the rows that count, with their units u, in each group k1, k2 among those wanted."""
+    return _rows(measure, relation, _named(groups), among)
 
-    Args:
-        measure: the total.
-        relation: the rows.
-        groups: the SQL of what tells groups apart; they are named k1, k2, …
-        unit: what tells units apart, to be given beside what each contributes as u; None if it is not to be.
-        among: the SQL of which groups are wanted.
-    """
-    names, kept = names_of(groups), [] if unit is None else ["u"]
-    row = [*_named(groups), f"{steps(measure, relation.by)} AS step"]
-    where = f"{condition(measure.where, relation.by)} AND {among}"
+
+def contributed(measure: Total, relation: Relation, groups: Sequence[str] = (), among: str = "TRUE") -> str:
+    """Return the query of what each unit u contributes to a total, in each group k1, k2 among those wanted."""
+    names = [*names_of(groups), *(["u"] if relation.unit_or_place else [])]
+    rows = _rows(measure, relation, [*_named(groups), f"{steps(measure, relation.by)} AS step"], among)
     if relation.unit is None:
-        row += [] if unit is None else [f"{unit} AS u"]
-        amount, known, together = clamped("step", measure), "step IS NOT NULL", ""
+        amount, known = clamped("step", measure), "step IS NOT NULL"
     else:
-        row.append(f"{relation.unit} AS u")
         amount, known = clamped("sum(step)", measure), "step IS NOT NULL AND u IS NOT NULL"
-        together = f" GROUP BY {', '.join([*names, 'u'])}"
-    rows = f"SELECT {', '.join(row)} FROM {relation.rows} WHERE {where}"
-    columns = ", ".join([*names, *kept, f"{amount} AS contribution"])
-    return f"SELECT {columns} FROM ({rows}) WHERE {known}{together}"
+        known += f" GROUP BY {', '.join(names)}"
+    return f"SELECT {', '.join([*names, f'{amount} AS contribution'])} FROM ({rows}) WHERE {known}"
+
+
+def _rows(measure: Count | Total, relation: Relation, columns: Sequence[str], among: str) -> str:
+    """Return the query of the rows that count, with some columns, and the unit or place as u if it is known."""
+    unit = relation.unit_or_place
+    parts = ", ".join([*columns, *([] if unit is None else [f"{unit} AS u"])])
+    return f"SELECT {parts} FROM {relation.rows} WHERE {condition(measure.where, relation.by)} AND {among}"
 
 
 def steps(measure: Total, by: Expressions) -> str:
@@ -212,14 +204,9 @@ def _named(groups: Sequence[str]) -> list[str]:
 def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool) -> str:
     """Return the query of a measure of each key that has rows, as i and n: one GROUP BY.
 
-    It uses the declared keys, a relation `declared` of k1, k2 and their index i.
-
-    Args:
-        measure: what is measured.
-        keys: the keys.
-        relation: the rows.
-        sifted: whether rows of other keys are left out before the rest is grouped: up to twenty times as fast
-            where they are many, and half as fast where there are none.
+    It uses the declared keys, a relation `declared` of k1, k2 and their index i. If sifted, rows of other keys are
+    left out before the rest is grouped: up to twenty times as fast where they are many, and half as fast where
+    there are none.
     """
     groups = groups_of(keys, relation)
     names, among = ", ".join(names_of(groups)), "TRUE"
@@ -227,19 +214,9 @@ def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bo
         pairs = zip(groups, names_of(groups), strict=True)
         among = " AND ".join(f"{group} IN (SELECT {name} FROM declared)" for group, name in pairs)
     if not isinstance(measure, Count):
-        amounts = contributed(measure, relation, groups, among=among)
-        values = f"SELECT {names}, sum(contribution) AS n FROM ({amounts}) GROUP BY {names}"
-    elif relation.unit is None:
-        rows = rows_by_key(measure, relation, groups)
-        values = f"SELECT {names}, count(*) AS n FROM ({rows} AND {among}) GROUP BY {names}"
+        rows, amount = contributed(measure, relation, groups, among), "sum(contribution)"
     else:
-        rows = rows_by_key(measure, relation, groups, relation.unit)
-        units = f"SELECT DISTINCT * FROM ({rows} AND {among} AND {relation.unit} IS NOT NULL)"
-        values = f"SELECT {names}, count(*) AS n FROM ({units}) GROUP BY {names}"
+        rows, amount = counted(measure, relation, groups, among), "count(*)"
+        rows = rows if relation.unit is None else f"SELECT DISTINCT * FROM ({rows}) WHERE u IS NOT NULL"
+    values = f"SELECT {names}, {amount} AS n FROM ({rows}) GROUP BY {names}"
     return f"SELECT i, n FROM ({values}) JOIN declared USING ({names})"
-
-
-def rows_by_key(measure: Count, relation: Relation, groups: Sequence[str], unit: str | None = None) -> str:
-    """Return the query of rows that count, as k1, k2, and u if a unit is given; it ends in a condition."""
-    columns = [*_named(groups), *([] if unit is None else [f"{unit} AS u"])]
-    return f"SELECT {', '.join(columns)} FROM {relation.rows} WHERE {condition(measure.where, relation.by)}"

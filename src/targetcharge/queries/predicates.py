@@ -57,7 +57,7 @@ class OneOf:
 
     def __str__(self) -> str:
         """Return it as text."""
-        return f"{quoted(self.column.name)} IN ({', '.join(literal(self.column, each) for each in self.values)})"
+        return f"{quoted(self.column.name)} IN ({', '.join(literal(self.column, value) for value in self.values)})"
 
 
 @final

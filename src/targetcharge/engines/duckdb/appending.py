@@ -106,7 +106,7 @@ def _with_files(before: LoadedTable, files: Files) -> LoadedTable:
 
 def _in_place(before: LoadedTable, snapshots: Sequence[Files]) -> LoadedTable | None:
     """Return a table on a new connection that reads all files where they are; None if that cannot be."""
-    copied = before.first.parquet is None or before.snapshots[-1].end > before.first.ends[-1]
+    copied = before.first.parquet is None or before.snapshots[-1].end > before.first.end
     if copied or any(files.kind != "parquet" for files in snapshots) or len(set(map(_folders, snapshots))) > 1:
         return None
     return connected(str(snapshots[-1].root), before.options, partial(_on_new, before, snapshots))
@@ -150,10 +150,10 @@ def _copied(before: LoadedTable, rows: str, files: Files | None) -> LoadedTable:
     end = start + link.number(f"SELECT count(*) FROM ({rows})")
     kept = list(before.copies)
     sources = [rows]
-    while kept and kept[-1].rows <= _SMALLER * (end - start):
+    while kept and before.used(kept[-1]) <= _SMALLER * (end - start):
         last = kept.pop()
         start = last.start
-        sources.insert(0, f"SELECT * FROM {last.name} WHERE rowid < {last.rows}")
+        sources.insert(0, f"SELECT * FROM {last.name} WHERE rowid < {before.used(last)}")
     try:
         for place, source in enumerate(sources):
             # One after another: so a row's number is its place.
@@ -163,7 +163,7 @@ def _copied(before: LoadedTable, rows: str, files: Files | None) -> LoadedTable:
     except BaseException:
         drop(link, "TABLE", name)
         raise
-    copies = (*kept, Copy(name, start, held, held))
+    copies = (*kept, Copy(name, start, held))
     return replace(before, snapshots=(*before.snapshots, Snapshot(files, end)), copies=copies)
 
 
@@ -178,40 +178,34 @@ def _check(held: int, top: int | None, expected: int) -> None:
 
 def check_alike(table: Shape, other: Shape, source: object) -> None:
     """Refuse rows whose shape is not that of a table: a column is missing, too many or of another type, say."""
-    problem = _columns(table, other) or _units(table, other)
+    problem = _other_columns(table, other) or _other_units(table.unit, other.unit)
     if problem:
         raise InvalidParameter("source", source, f"{_LIKE_THE_TABLE}: {problem}")
 
 
-def _columns(table: Shape, other: Shape) -> str:
-    for name, column in table.schema.items():
-        if name in other.other:
-            return f"{name} must be {in_words(column)}, and is {other.other[name]}"
-        if name not in other.schema:
+def _other_columns(table: Shape, other: Shape) -> str:
+    wanted, given = _kinds(table), _kinds(other)
+    for name in (*wanted, *given):
+        if name not in given:
             return f"it lacks {name}"
-        if other.schema[name] != column:
-            return f"{name} must be {in_words(column)}, and is {in_words(other.schema[name])}"
-    for name in (*other.schema, *other.other):
-        if name not in table.schema and name not in table.other:
+        if name not in wanted:
             return f"it has {name}, which that one lacks"
-        if name in other.schema and name in table.other:
-            return f"{name} must be {table.other[name]}, and is {in_words(other.schema[name])}"
-    lacking = [name for name in table.other if name not in other.other]
-    return f"it lacks {lacking[0]}" if lacking else ""
+        asked_about = name in table.schema or name in other.schema
+        if asked_about and wanted[name] != given[name]:
+            return f"{name} must be {wanted[name]}, and is {given[name]}"
+    return ""
 
 
-def _units(table: Shape, other: Shape) -> str:
+def _kinds(shape: Shape) -> dict[str, str]:
+    return {name: in_words(column) for name, column in shape.schema.items()} | shape.other
+
+
+def _other_units(wanted: Unit | None, given: Unit | None) -> str:
     """Return how units are told apart in another way: one and the same might be taken for two, or two for one."""
-    if table.unit is None or other.unit is None:
+    if wanted is None or given is None or (wanted.kind, wanted.rule) == (given.kind, given.rule):
         return ""
-    if (table.unit.kind, table.unit.rule) == (other.unit.kind, other.unit.rule):
-        return ""
-    wanted, given = _told_apart(table.unit), _told_apart(other.unit)
+    first, second = (f"{unit.kind} ({unit.rule or 'equal values'})" for unit in (wanted, given))
     return (
-        f"units must be told apart by {wanted}, and are by {given}; a column that is declared with types is read"
+        f"units must be told apart by {first}, and are by {second}; a column that is declared with types is read"
         " in the same way everywhere"
     )
-
-
-def _told_apart(unit: Unit) -> str:
-    return f"{unit.kind} ({unit.rule or 'equal values'})"

@@ -58,25 +58,31 @@ class Connection:
     """
 
     def __init__(self, memory: str | None, within: Path | None = None) -> None:
-        """Connect.
-
-        Args:
-            memory: the most that DuckDB may use.
-            within: the folder to make the private one in.
-
-        Raises:
-            InvalidParameter: if that is no amount of memory.
-        """
+        """Connect, with so much memory at most; the private folder is made within another."""
         self.raw = duckdb.connect(":memory:", config=_CONFIG)
         _open.add(self)
         self.failed = False
         self.spill = Path(tempfile.mkdtemp(prefix="targetcharge-", dir=within))
         self._finalizer = weakref.finalize(self, _close, self.raw, self.spill, os.getpid())
         try:
-            _limit(self.raw, self.spill, memory)
+            self._limit(memory)
         except BaseException:
             self.close()
             raise
+
+    def _limit(self, memory: str | None) -> None:
+        self.raw.execute(f"SET temp_directory = {text_literal(str(self.spill))}")
+        with contextlib.suppress(duckdb.Error):  # a DuckDB that knows no zones has this one
+            self.raw.execute("SET TimeZone = 'UTC'")
+        if memory is None:
+            return
+        refused = InvalidParameter("memory", memory, "an amount of memory, such as '4GB'")
+        if not _AMOUNT.fullmatch(str(memory)):
+            raise refused
+        try:
+            self.raw.execute(f"SET memory_limit = {text_literal(str(memory))}")
+        except duckdb.Error:
+            raise refused from None
 
     def lock(self, paths: Iterable[str]) -> None:
         """From here on it reaches these files and its folder, and cannot be told otherwise."""
@@ -121,21 +127,6 @@ def _close(raw: duckdb.DuckDBPyConnection, spill: Path, process: int) -> None:
     if os.getpid() == process:
         raw.close()
         shutil.rmtree(spill, ignore_errors=True)
-
-
-def _limit(raw: duckdb.DuckDBPyConnection, spill: Path, memory: str | None) -> None:
-    raw.execute(f"SET temp_directory = {text_literal(str(spill))}")
-    with contextlib.suppress(duckdb.Error):  # a DuckDB that knows no zones has this one
-        raw.execute("SET TimeZone = 'UTC'")
-    if memory is None:
-        return
-    expected = "an amount of memory, such as '4GB'"
-    if not _AMOUNT.fullmatch(str(memory)):
-        raise InvalidParameter("memory", memory, expected)
-    try:
-        raw.execute(f"SET memory_limit = {text_literal(str(memory))}")
-    except duckdb.Error:
-        raise InvalidParameter("memory", memory, expected) from None
 
 
 def _interruptible(call: Callable[[], Result]) -> Result:

@@ -13,9 +13,8 @@ import csv
 import gzip
 import re
 import zlib
-from dataclasses import dataclass
 from glob import escape
-from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from targetcharge.engines.duckdb.types import declared_as, declared_unit, identifier, listed
 from targetcharge.errors import EngineError, InvalidParameter
@@ -35,16 +34,8 @@ _CHUNK: Final = 1 << 22
 _ENDS: Final = re.compile(rb"\r\n|\r|\n")
 
 
-@final
-@dataclass(frozen=True)
-class Header:
-    """The first line of a CSV file.
-
-    Attributes:
-        names: of the columns.
-        separator: between fields.
-        end: of a line.
-    """
+class _Header(NamedTuple):
+    """The first line of a file: the names of the columns, what separates fields, and what ends a line."""
 
     names: tuple[str, ...]
     separator: str
@@ -54,16 +45,12 @@ class Header:
 def copy_csv(
     link: Connection, table: str, snapshots: Sequence[Files], options: Options
 ) -> tuple[list[str], Unit | None, list[int]]:
-    """Make the table; copies with plain ends of lines are made in the connection's private folder.
+    """Copy files into a table of columns c0, c1, …; those that are not declared are text.
 
-    Args:
-        link: to make it in.
-        table: its name; its columns are c0, c1, …
-        snapshots: files, all with the same first line.
-        options: of the table; columns that are not declared are text.
+    Copies with plain ends of lines are made in the connection's private folder.
 
     Returns:
-        The names of its columns; what tells units apart; and the number of rows up to the end of each snapshot.
+        The names of the columns; what tells units apart; and the number of rows up to the end of each snapshot.
     """
     first, *others = [path for files in snapshots for path in files.paths]
     header = _header(first)
@@ -71,8 +58,7 @@ def copy_csv(
         if _header(path) != header:
             msg = f"{first} and {path} do not have the same columns: one table has one schema"
             raise EngineError(msg)
-    unknown = [name for name in options.declared if name not in header.names]
-    if unknown:
+    if unknown := [name for name in options.declared if name not in header.names]:
         raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}")
     parts, unit = _columns(header, options)
     columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
@@ -88,7 +74,7 @@ def copy_csv(
     return list(parts), unit, ends
 
 
-def _columns(header: Header, options: Options) -> tuple[dict[str, str], Unit | None]:
+def _columns(header: _Header, options: Options) -> tuple[dict[str, str], Unit | None]:
     """Return the SQL of each column, and what tells units apart: a column of our own."""
     parts: dict[str, str] = {}
     unit = None
@@ -101,7 +87,7 @@ def _columns(header: Header, options: Options) -> tuple[dict[str, str], Unit | N
     return parts, unit
 
 
-def _reader(paths: Sequence[Path], header: Header) -> str:
+def _reader(paths: Sequence[Path], header: _Header) -> str:
     columns = "{" + ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header.names) + "}"
     options = (
         f"auto_detect = false, header = true, delim = {text_literal(header.separator)}, quote = '\"',"
@@ -111,7 +97,7 @@ def _reader(paths: Sequence[Path], header: Header) -> str:
     return f"read_csv({listed(escape(str(path)) for path in paths)}, {options})"
 
 
-def _header(path: Path) -> Header:
+def _header(path: Path) -> _Header:
     line = None
     with contextlib.suppress(OSError, EOFError, zlib.error, UnicodeDecodeError), _opened(path) as file:
         first, end, rest = file.readline().partition(b"\r")
@@ -128,7 +114,7 @@ def _header(path: Path) -> Header:
     broken = line.count('"') % 2 == 1  # a name with a line break
     if broken or not names or "" in names or len({name.lower() for name in names}) < len(names):
         raise InvalidParameter("source", str(path), "a CSV file whose first line names every column, each once")
-    return Header(tuple(names), separator, end)
+    return _Header(tuple(names), separator, end)
 
 
 def _opened(path: Path) -> BinaryIO:

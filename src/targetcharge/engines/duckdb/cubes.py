@@ -14,7 +14,7 @@ from targetcharge.engines.sql import condition
 from targetcharge.queries.predicates import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from targetcharge.engines.duckdb.connection import Connection
     from targetcharge.engines.sql import Relation
@@ -30,6 +30,14 @@ _KEPT: Final = 4
 _TOGETHER: Final = 100
 
 Item = TypeVar("Item")
+
+
+def sums(
+    link: Connection, predicates: Sequence[Predicate | None], rows: str, by: Mapping[str, str], amount: str = "1"
+) -> list[int]:
+    """Return, for each of a few predicates, what the rows that satisfy it add up to: in one scan."""
+    parts = [f"sum(CASE WHEN {condition(where, by)} THEN {amount} ELSE 0 END)" for where in predicates]
+    return [int(value or 0) for value in link.rows(f"SELECT {', '.join(parts)} FROM {rows}")[0]]
 
 
 def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
@@ -60,8 +68,7 @@ class Cubes:
         inside = {name: f"c{place}" for place, name in enumerate(names)}
         counts: list[int] = []
         for chunk in chunks(predicates, _TOGETHER):
-            sums = ", ".join(f"sum(CASE WHEN {condition(where, inside)} THEN n ELSE 0 END)" for where in chunk)
-            counts += [int(value or 0) for value in self._link.rows(f"SELECT {sums} FROM {table}")[0]]
+            counts += sums(self._link, chunk, table, inside, "n")
         return counts
 
     def forget(self) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.engines.duckdb import measuring
 from targetcharge.engines.duckdb.appending import appended
-from targetcharge.engines.duckdb.cubes import chunks
+from targetcharge.engines.duckdb.cubes import chunks, sums
 from targetcharge.engines.duckdb.loading import load
 from targetcharge.engines.duckdb.table import LoadedTable, Options
 from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.engines.engine import Engine
-from targetcharge.engines.sql import condition
+from targetcharge.engines.sql import by_key
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.queries.families import families
 from targetcharge.queries.measures import Count
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure, Total
-    from targetcharge.queries.predicates import Predicate
 
 _TOGETHER: Final = 25
 """Predicates that are counted in one pass over the rows: measured in benchmarks/tables.py."""
@@ -85,11 +84,6 @@ class DuckDBEngine(Engine):
         """Return the columns that may be asked about."""
         return self._table.shape.schema
 
-    @property
-    def other_columns(self) -> Mapping[str, str]:
-        """Return the columns that may not be asked about, with their types: public."""
-        return self._table.shape.other
-
     def measure(self, measures: Sequence[Measure]) -> list[int]:
         """Return each measure: families in a scan each, counts of rows together, the others one by one."""
         values: dict[int, int] = {}
@@ -97,23 +91,18 @@ class DuckDBEngine(Engine):
         rows = [index for index, measure in enumerate(measures) if isinstance(measure, Count) and of_rows]
         if rows and (counted := self._table.cubes.count([measures[index].where for index in rows])):
             values |= zip(rows, counted, strict=True)
-        for family in families({index: each for index, each in enumerate(measures) if index not in values}):
-            by_key = self._by_key(family.measure, family.keys, sifted=True)
-            values |= {index: by_key[key] for index, key in family.members.items()}
+        for family in families({index: measure for index, measure in enumerate(measures) if index not in values}):
+            of_keys = self._by_key(family.measure, family.keys, sifted=True)
+            values |= {index: of_keys[key] for index, key in family.members.items()}
+        relation, link = self._table.all_rows, self._table.link
         for chunk in chunks([index for index in rows if index not in values], _TOGETHER):
-            values |= zip(chunk, self._count_rows([measures[index].where for index in chunk]), strict=True)
-        return [values[index] if index in values else self._one(each) for index, each in enumerate(measures)]
-
-    def _count_rows(self, predicates: Sequence[Predicate | None]) -> list[int]:
-        """Return how many rows satisfy each of a few predicates: in one scan."""
-        if len(predicates) == 1:
-            return [self._one(Count(predicates[0]))]
-        rows, by = self._table.all_rows.rows, self._table.all_rows.by
-        sums = ", ".join(f"sum(CASE WHEN {condition(where, by)} THEN 1 ELSE 0 END)" for where in predicates)
-        return [int(value or 0) for value in self._table.link.rows(f"SELECT {sums} FROM {rows}")[0]]
-
-    def _one(self, measure: Measure) -> int:
-        return self._table.link.number(measuring.query_of(measure, self._table.all_rows))
+            if len(chunk) > 1:
+                wheres = [measures[index].where for index in chunk]
+                values |= zip(chunk, sums(link, wheres, relation.rows, relation.by), strict=True)
+        for index, measure in enumerate(measures):
+            if index not in values:
+                values[index] = link.number(measuring.query_of(measure, relation))
+        return [values[index] for index in range(len(measures))]
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
         """Return the measure of each key: one GROUP BY of all rows, joined with the keys."""
@@ -121,8 +110,8 @@ class DuckDBEngine(Engine):
 
     def _by_key(self, measure: Count | Total, keys: Keys, *, sifted: bool) -> list[int]:
         values = [0] * len(keys.values)
-        query, parameters = measuring.query_by_key(measure, keys, self._table.all_rows, sifted=sifted)
-        for index, value in self._table.link.rows(query, parameters):
+        query = by_key(measure, keys, self._table.all_rows, sifted=sifted)
+        for index, value in self._table.link.rows(*measuring.with_declared(query, keys)):
             values[index] = int(value)
         return values
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -14,12 +13,9 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge.errors import EngineError, InvalidParameter, NotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-PARQUET: Final = (".parquet", ".pq")
-CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-DATABASE: Final = (".duckdb", ".ddb", ".db")
-_KINDS: Final = {"parquet": PARQUET, "csv": CSV, "duckdb": DATABASE}
+_ENDINGS: Final = {"parquet": (".parquet", ".pq"), "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz")}
 _FORMS: Final = "a Parquet, CSV or DuckDB file, a folder or pattern of Parquet or CSV files, or a data frame"
 
 _HEAD: Final = 12_288
@@ -57,12 +53,10 @@ class Files:
             return ()
         return tuple(path.relative_to(folder).as_posix() for path in self.paths)
 
-    def some(self, places: Iterable[int]) -> Files:
-        """Return some of the files, in the order given."""
-        kept = list(places)
-        return replace(
-            self, paths=tuple(self.paths[each] for each in kept), stats=tuple(self.stats[each] for each in kept)
-        )
+    def at(self, places: Iterable[int]) -> Files:
+        """Return the files at these places, in the order given."""
+        paths, stats = zip(*((self.paths[place], self.stats[place]) for place in places), strict=True)
+        return replace(self, paths=paths, stats=stats)
 
     @property
     def folders(self) -> set[str]:
@@ -125,7 +119,7 @@ def _find(text: str) -> Files:
     elif root.is_file():
         paths, expected = [root], _FORMS
     elif has_magic(text):
-        paths = sorted(Path(found).absolute() for found in glob(text, recursive=True) if Path(found).is_file())  # noqa: PTH207 - absolute patterns too
+        paths = sorted(Path(name).absolute() for name in glob(text, recursive=True) if Path(name).is_file())  # noqa: PTH207 - absolute patterns too
         expected = "a pattern that matches files, and this one matches none"
         while has_magic(str(root)):
             root = root.parent
@@ -146,53 +140,44 @@ def split(files: Files, snapshots: Sequence[Sequence[str]] | None) -> tuple[File
         InvalidParameter: if the snapshots are no lists of names, each once.
         NotAllowed: if a file that is named is gone.
     """
-    names = [] if snapshots is None else _listed(snapshots)
-    found = {name: place for place, name in enumerate(files.names)}
+    left = {name: place for place, name in enumerate(files.names)}
     parts = []
-    for some in names:
-        gone = [name for name in some if name not in found]
-        if gone:
+    for names in _checked([] if snapshots is None else snapshots):
+        if gone := [name for name in names if name not in left]:
             msg = (
                 f"{gone[0]} is not in {files.root} any more, and was when it was last used: put it back as it was"
             )
             raise NotAllowed(msg)
-        parts.append(files.some(found.pop(name) for name in some))
-    return (*parts, files.some(found.values())) if found else tuple(parts)
+        parts.append(files.at(left.pop(name) for name in names))
+    return (*parts, files.at(left.values())) if left else tuple(parts)
 
 
-def _listed(snapshots: object) -> list[list[str]]:
-    """Return the names of each snapshot's files."""
-    expected = "a list for each snapshot, of the names of its files, each once and at least one"
-    if not isinstance(snapshots, Sequence) or isinstance(snapshots, str):
+def _checked(snapshots: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Return the names of each snapshot's files, if that is what they are."""
+    lists = isinstance(snapshots, list | tuple) and all(isinstance(names, list | tuple) for names in snapshots)
+    every = [name for names in snapshots for name in names] if lists else []
+    texts = all(isinstance(name, str) for name in every)
+    if not lists or not texts or not all(snapshots) or len(set(every)) < len(every):
+        expected = "a list for each snapshot, of the names of its files, each once and at least one"
         raise InvalidParameter("snapshots", snapshots, expected)
-    listed = []
-    for some in snapshots:
-        if not isinstance(some, Sequence) or isinstance(some, str) or not some:
-            raise InvalidParameter("snapshots", some, expected)
-        listed.append([name for name in some if isinstance(name, str)])
-        if len(listed[-1]) < len(some):
-            raise InvalidParameter("snapshots", some, expected)
-    names = [name for some in listed for name in some]
-    if len(set(names)) < len(names):
-        raise InvalidParameter("snapshots", snapshots, expected)
-    return listed
+    return snapshots
 
 
 def _is_part(path: Path, root: Path) -> bool:
     """Return whether a file in a folder is part of the table: not if a name on the way begins with . or _."""
     hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
-    return not hidden and _named(path, (*PARQUET, *CSV))
+    return not hidden and _named_kind(path) is not None
 
 
-def _named(path: Path, endings: tuple[str, ...]) -> bool:
-    return path.name.lower().endswith(endings)
+def _named_kind(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)
 
 
 def _kind(path: Path) -> str:
     """Return what kind of file it is, by its name or its first bytes; empty if that is none we know."""
-    for kind, endings in _KINDS.items():
-        if _named(path, endings) and kind != "duckdb":
-            return kind
+    if kind := _named_kind(path):
+        return kind
     try:
         with path.open("rb") as file:
             head = file.read(12)
@@ -206,10 +191,10 @@ def _kind(path: Path) -> str:
 
 def _stat(path: Path) -> tuple[int, ...]:
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _telling(kind: str, path: Path) -> Iterator[bytes]:

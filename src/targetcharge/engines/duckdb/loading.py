@@ -35,18 +35,7 @@ Result = TypeVar("Result")
 
 
 def load(source: object, options: Options, snapshots: Sequence[Sequence[str]] | None = None) -> LoadedTable:
-    """Return a table, locked in.
-
-    Args:
-        source: files or a frame.
-        options: of the table.
-        snapshots: which files belong to which snapshot, by their names.
-
-    Raises:
-        InvalidParameter: if the source is none, or the declared types do not fit it.
-        NotAllowed: if a file of a snapshot is gone.
-        EngineError: if it cannot be read.
-    """
+    """Return a table, locked in; snapshots are files by their names. Raises what `open_duckdb` does."""
     data = files_or_frame(source, options)
     if options.table is not None and not (isinstance(data, Files) and data.kind == "duckdb"):
         raise InvalidParameter("table", options.table, "left out: only a DuckDB file has tables with names")
@@ -58,12 +47,7 @@ def load(source: object, options: Options, snapshots: Sequence[Sequence[str]] | 
 
 
 def files_or_frame(source: object, options: Options) -> Files | Frame:
-    """Return the files or the frame that a caller gave.
-
-    Raises:
-        InvalidParameter: if it is neither.
-        EngineError: if they cannot be read.
-    """
+    """Return the files or the frame that a caller gave."""
     if isinstance(source, str | Path) or hasattr(source, "__fspath__"):
         return find(source)
     return frame_of(source, options)
@@ -72,14 +56,7 @@ def files_or_frame(source: object, options: Options) -> Files | Frame:
 def connected(
     what: str, options: Options, loaded: Callable[[Connection], Result], within: Path | None = None
 ) -> Result:
-    """Return what is loaded on a new connection, which is closed if that fails.
-
-    Args:
-        what: the source, as an error calls it.
-        options: of the table.
-        loaded: loads it.
-        within: the folder to make the connection's private one in.
-    """
+    """Return what is loaded on a new connection, which is closed if that fails: errors say of what."""
     link = Connection(options.memory, within)
     try:
         return read_as_table(what, partial(loaded, link))
@@ -101,34 +78,34 @@ def files_on(snapshots: Sequence[Files], options: Options, link: Connection) -> 
     if kind == "parquet":
         rows = view_parquet(link, snapshots)
         ends = [count << ROW_BITS for count in accumulate(len(files.paths) for files in snapshots)]
-        first = First(tuple(ends), SPAN, rows.place, parquet=rows)
+        first = First(ends[-1], SPAN, rows.place, parquet=rows)
         reached = [*map(str, rows.paths), *patterns(rows.paths)]
     elif kind == "duckdb":
-        first = _attach(link, snapshots[0], options.table)
+        first, ends = _attach(link, snapshots[0], options.table), [SPAN]
     else:
         names, unit, ends = copy_csv(link, _KEPT, snapshots, options)
-        first = _view(link, names, ends)
+        first = _view(link, names, ends[-1])
     link.lock(reached)
     shape = describe(link, RELATION, options, unit, copied=kind == "csv")
-    parts = tuple(Snapshot(files, end) for files, end in zip(snapshots, first.ends, strict=True))
+    parts = tuple(Snapshot(files, end) for files, end in zip(snapshots, ends, strict=True))
     return LoadedTable(link, shape, first, parts, options, snapshots[0].root, len(parts))
 
 
 def _frame_on(frame: Frame, options: Options, link: Connection) -> LoadedTable:
     names, unit = copy_frame(link, _KEPT, frame, options)
-    first = _view(link, names, [link.number(f"SELECT count(*) FROM {_KEPT}")])
+    first = _view(link, names, link.number(f"SELECT count(*) FROM {_KEPT}"))
     link.lock(())
     shape = describe(link, RELATION, options, unit, copied=True)
     shape.other.update(frame.other)
-    return LoadedTable(link, shape, first, (Snapshot(None, first.ends[-1]),), options, None, 1)
+    return LoadedTable(link, shape, first, (Snapshot(None, first.end),), options, None, 1)
 
 
-def _view(link: Connection, names: Sequence[str], ends: Sequence[int]) -> First:
+def _view(link: Connection, names: Sequence[str], end: int) -> First:
     """Make the views of rows that were copied."""
     place = unused(names, "place")
     view_of(link, RELATION, _KEPT, names)
     view_of(link, NUMBERED, _KEPT, names, place)
-    return First(tuple(ends), ends[-1], place)
+    return First(end, end, place)
 
 
 def view_of(link: Connection, view: str, table: str, names: Sequence[str], place: str | None = None) -> None:
@@ -164,7 +141,7 @@ def _attach(link: Connection, files: Files, table: str | None) -> First:
     plain = f"* REPLACE ({listing})" if listing else "*"
     link.rows(f"CREATE VIEW {RELATION} AS SELECT {plain} FROM {full}")
     if any(column.lower() == _ROW for column in types):
-        return First((SPAN,), SPAN, None, gaps=True)
+        return First(SPAN, SPAN, None, gaps=True)
     place = unused(types, "place")
     link.rows(f"CREATE VIEW {NUMBERED} AS SELECT {plain}, {_ROW} AS {identifier(place)} FROM {full}")
-    return First((SPAN,), SPAN, place, gaps=True)
+    return First(SPAN, SPAN, place, gaps=True)

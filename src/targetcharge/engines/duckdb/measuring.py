@@ -85,14 +85,7 @@ def _bytes(value: str) -> str:
     return f"CAST(CAST({value} AS BIT) AS BLOB)"
 
 
-def query_by_key(
-    measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool
-) -> tuple[str, list[object]]:
-    """Return the query of a measure of each key that has rows, as i and n, and its parameters."""
-    return _with_declared(sql.by_key(measure, keys, relation, sifted=sifted), keys)
-
-
-def _with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
+def with_declared(query: str, keys: Keys) -> tuple[str, list[object]]:
     """Return a query that uses the declared keys, a relation of k1, k2 and their index i; and its parameters."""
     lists: list[object] = []
     parts: list[str] = []
@@ -126,7 +119,7 @@ def contributions(unit_ids: UnitIds, measures: Sequence[Count | Total], snapshot
     parts: list[Part] = []
     for scan in _scans(measures):
         if len(scan) == 1 and isinstance(scan[0], Count):
-            rows = sql.rows_by_key(scan[0], relation, (), relation.unit or relation.place)
+            rows = sql.counted(scan[0], relation)
             rows = f"SELECT DISTINCT u FROM ({rows})" if relation.unit else rows
             parts.append((np.sort(unit_ids.arrays(unit_ids.numbered(rows))["n"]), None))
         else:
@@ -187,7 +180,7 @@ def _query_of_several(relation: Relation, measures: Sequence[Count | Total]) -> 
         amount = f"CASE WHEN {step} IS NULL THEN 0 ELSE {sql.clamped(step, measure)} END"
         whole.append(f"CAST({amount} AS BIGINT) AS t{place}")
     mask = " | ".join(bits) or "CAST(0 AS BIGINT)"
-    columns = ", ".join([f"{relation.unit or relation.place} AS u", f"({mask}) AS m", *row])
+    columns = ", ".join([f"{relation.unit_or_place} AS u", f"({mask}) AS m", *row])
     rows = f"SELECT {columns} FROM {relation.rows} WHERE {' OR '.join(wheres)}"
     if relation.unit is None:
         return f"SELECT {', '.join(['u', 'm', *whole])} FROM ({rows})"
@@ -197,17 +190,18 @@ def _query_of_several(relation: Relation, measures: Sequence[Count | Total]) -> 
 def contributions_by(unit_ids: UnitIds, measure: Count | Total, keys: Keys, snapshot: int | None) -> Contributions:
     """Return who contributes to a measure on the rows of each key, of the first snapshots."""
     relation, names = unit_ids.relation(snapshot), ", ".join(sql.names_of(keys.columns))
-    groups, unit = sql.groups_of(keys, relation), relation.unit or relation.place
+    groups = sql.groups_of(keys, relation)
     if isinstance(measure, Total):
-        rows = f"SELECT * FROM ({sql.contributed(measure, relation, groups, unit)}) WHERE contribution <> 0"
-        numbered = unit_ids.numbered(f"SELECT {names}, u, CAST(contribution AS BIGINT) AS t FROM ({rows})")
+        amounts = f"SELECT {names}, u, CAST(contribution AS BIGINT) AS t"
+        rows = f"{amounts} FROM ({sql.contributed(measure, relation, groups)}) WHERE contribution <> 0"
+        numbered = unit_ids.numbered(rows)
     else:
-        numbered = unit_ids.numbered(sql.rows_by_key(measure, relation, groups, unit))
+        numbered = unit_ids.numbered(sql.counted(measure, relation, groups))
         if relation.unit:
             # An id is narrow: pairs of keys and ids are made different in half the time of keys and values.
             numbered = f"SELECT DISTINCT * FROM ({numbered})"
     joint = f"SELECT * EXCLUDE ({names}) FROM ({numbered}) JOIN declared USING ({names})"
-    columns = unit_ids.arrays(*_with_declared(joint, keys))
+    columns = unit_ids.arrays(*with_declared(joint, keys))
     packed = (columns["i"] << _ID_BITS) | columns["n"]
     order = np.argsort(packed) if "t" in columns else None
     packed = np.sort(packed) if order is None else packed[order]

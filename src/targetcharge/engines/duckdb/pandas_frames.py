@@ -77,15 +77,9 @@ def columns_of(frame: pd.DataFrame, options: Options) -> tuple[Arrays, dict[str,
 
 
 def units_of(series: pd.Series, names: Iterable[str]) -> tuple[Arrays, str]:
-    """Return what tells the units of a column apart.
+    """Return what tells the units of a column apart: the SQL of a canonical text.
 
-    Args:
-        series: the column.
-        names: of all columns of the frame.
-
-    Returns:
-        Columns that are loaded for it and are none of the table's: whole numbers, or texts, or both; and the SQL
-        of the canonical text, made of them.
+    With the columns that it is made of, which are none of the frame's: whole numbers, or texts, or both.
     """
     name = unused(names, "unit")
     text = f"CAST({identifier(name)} AS VARCHAR)"  # without values DuckDB takes it for numbers

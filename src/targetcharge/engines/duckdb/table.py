@@ -188,14 +188,14 @@ class First:
     """The rows that a table was opened with: `data`, and with their places `numbered`.
 
     Attributes:
-        ends: the place after the last row of each snapshot.
+        end: the place after the last of them.
         after: the place where copies begin.
         place: the name of the column of places; None if a column of the table hides the numbers of rows.
         parquet: how they are read, if they are Parquet files.
         gaps: whether places may be left out, where rows were deleted.
     """
 
-    ends: tuple[int, ...]
+    end: int
     after: int
     place: str | None
     parquet: ParquetRows | None = None
@@ -210,14 +210,12 @@ class Copy:
     Attributes:
         name: of the table.
         start: the place of its first row.
-        rows: how many of its rows are part of the table that we are: the first.
-        held: how many it has.
+        rows: how many it has; the first of them are part of the table.
     """
 
     name: str
     start: int
     rows: int
-    held: int
 
 
 @final
@@ -277,10 +275,12 @@ class LoadedTable:
     def until(self, number: int) -> LoadedTable:
         """Return the table as it was with its first snapshots."""
         end = self.snapshots[number - 1].end
-        copies = tuple(
-            replace(copy, rows=min(copy.rows, end - copy.start)) for copy in self.copies if copy.start < end
-        )
+        copies = tuple(copy for copy in self.copies if copy.start < end)
         return replace(self, snapshots=self.snapshots[:number], copies=copies)
+
+    def used(self, copy: Copy) -> int:
+        """Return how many rows of a copy are part of the table: the first."""
+        return min(copy.rows, self.snapshots[-1].end - copy.start)
 
     def number(self, snapshot: int | None) -> int:
         """Return the number of a snapshot that there is; of the last, if none is given."""
@@ -299,7 +299,7 @@ class LoadedTable:
         if snapshot is not None:
             return self.until(self.number(snapshot)).relation(placed=placed)
         rows, place, shape = self._opened_rows(placed=placed), self.first.place if placed else None, self.shape
-        copies = [copy for copy in self.copies if copy.rows]
+        copies = [copy for copy in self.copies if self.used(copy)]
         unit = None if shape.unit is None else shape.unit.sql
         if not copies:
             return Relation(rows, shape.expressions, unit, None if place is None else identifier(place))
@@ -307,7 +307,7 @@ class LoadedTable:
         parts = [f"SELECT {shape.copied(shape.schema)}{numbered} FROM {rows}"]
         for copy in copies:
             placing = f", {copy.start} + rowid AS place" if placed else ""
-            within = f" WHERE rowid < {copy.rows}" if copy.rows < copy.held else ""
+            within = f" WHERE rowid < {self.used(copy)}" if self.used(copy) < copy.rows else ""
             parts.append(f"SELECT {', '.join(shape.copied_names)}{placing} FROM {copy.name}{within}")
         by = {name: f"c{number}" for number, name in enumerate(shape.schema)}
         union = " UNION ALL ".join(parts)
@@ -316,7 +316,7 @@ class LoadedTable:
     def _opened_rows(self, *, placed: bool) -> str:
         """Return the rows that the table was opened with, as far as they are in these snapshots."""
         first, end = self.first, self.snapshots[-1].end
-        whole = end >= first.ends[-1]
+        whole = end >= first.end
         if first.place is None and (placed or not (whole or first.parquet)):
             hides = "file_row_number" if first.parquet else "rowid"
             msg = f"the table has a column called {hides}, which hides the numbers of its rows: rename it"
@@ -359,7 +359,7 @@ class LoadedTable:
             f"SELECT {', '.join(names)} FROM {copy.name}"
             f" WHERE rowid >= {start - copy.start} AND rowid < {end - copy.start}"
             for copy in self.copies
-            if copy.start < end and copy.start + copy.rows > start
+            if copy.start < end and copy.start + self.used(copy) > start
         ]
         none = f"SELECT {', '.join(f'NULL AS {name}' for name in names)} WHERE FALSE"
         return names, f"({' UNION ALL '.join(parts or [none])})"

@@ -14,6 +14,8 @@ on a single row.
 (Age (number), '"Age"')
 >>> typed("photo", "BLOB") is None
 True
+>>> identifier('a"b'), listed(["a", "it's"]), unused(["Unit", "x"])
+('"a""b"', "['a', 'it''s']", 'unit_')
 >>> stored(Column("price", Kind.NUMBER, Exact(2, -9999, 9999)))
 'DECIMAL(4,2)'
 >>> unit_of("seen", "TIMESTAMP", '"seen"')
@@ -39,18 +41,12 @@ RELATION: Final = "data"
 NUMBERED: Final = "numbered"
 """The same rows, each with its place: a column more."""
 
+_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _WHOLE: Final = {
-    "TINYINT": (-(2**7), 2**7 - 1),
-    "SMALLINT": (-(2**15), 2**15 - 1),
-    "INTEGER": (-(2**31), 2**31 - 1),
-    "BIGINT": (-(2**63), 2**63 - 1),
-    "HUGEINT": (-(2**127), 2**127 - 1),
-    "UTINYINT": (0, 2**8 - 1),
-    "USMALLINT": (0, 2**16 - 1),
-    "UINTEGER": (0, 2**32 - 1),
-    "UBIGINT": (0, 2**64 - 1),
-    "UHUGEINT": (0, 2**128 - 1),
+    **{name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()},
+    **{f"U{name}": (0, 2**bits - 1) for name, bits in _BITS.items()},
 }
+"""The least and the largest number of each type of whole numbers."""
 FLOATING: Final = ("FLOAT", "DOUBLE")
 _TEXT: Final = ("VARCHAR", "UUID", "JSON")
 _COARSE: Final = ("TIMESTAMP_S", "TIMESTAMP_MS")
@@ -59,7 +55,7 @@ FINE: Final = ("TIMESTAMP_NS", "TIMESTAMP_NS WITH TIME ZONE", "TIMESTAMPTZ_NS")
 """Types of times that tell nanoseconds."""
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _DAYS: Final = FIRST_MICROSECOND // 86_400_000_000, LAST_MICROSECOND // 86_400_000_000
-_SPANS: Final = {
+_CALENDAR: Final = {
     "DATE": "DATE '0001-01-01' AND DATE '9999-12-31'",
     "TIMESTAMP": "TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'",
 }
@@ -67,10 +63,8 @@ _WHOLE_MOST: Final = 2.0**63
 _MOST_NANOSECONDS: Final = 2**63 - 2
 _MICROSECONDS: Final = {"s": 1_000_000, "ms": 1000, "us": 1}
 
-BIGINT: Final = Exact(0, *_WHOLE["BIGINT"])
-
 DECLARED: Final = {
-    "integer": ("BIGINT", Kind.NUMBER, BIGINT),
+    "integer": ("BIGINT", Kind.NUMBER, Exact(0, *_WHOLE["BIGINT"])),
     "number": ("DOUBLE", Kind.NUMBER, None),
     "text": ("VARCHAR", Kind.TEXT, None),
     "date": ("DATE", Kind.DATE, None),
@@ -86,20 +80,12 @@ def identifier(name: str) -> str:
 
 
 def listed(texts: Iterable[str]) -> str:
-    """Return a list of texts.
-
-    >>> listed(["a", "it's"])
-    "['a', 'it''s']"
-    """
+    """Return a list of texts."""
     return "[" + ", ".join(map(text_literal, texts)) + "]"
 
 
 def unused(names: Iterable[str], name: str = "unit") -> str:
-    """Return a name for a column that is none of these, in any capitals.
-
-    >>> unused(["Unit", "x"])
-    'unit_'
-    """
+    """Return a name for a column that is none of these, in any capitals."""
     taken = {used.lower() for used in names}
     while name in taken:
         name += "_"
@@ -112,28 +98,24 @@ def unused(names: Iterable[str], name: str = "unit") -> str:
 def typed(name: str, kind: str, *, spanned: bool = True) -> tuple[Column, str] | None:
     """Return a column and the SQL of its value (NULL where it is missing); None if it may not be asked about.
 
-    Args:
-        name: of the column.
-        kind: its type.
-        spanned: whether values of its type may be such that they cannot be represented.
+    Values that cannot be represented are looked for if its type may be spanned by such.
     """
     raw = identifier(name)
+    value = within(raw, kind) if spanned and is_spanned(kind) else raw
     if kind in _WHOLE:
         return Column(name, Kind.NUMBER, Exact(0, *_WHOLE[kind])), raw
-    if found := _DECIMAL.fullmatch(kind):
-        width, scale = map(int, found.groups())
-        column = Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1))
-        return column, within(raw, kind) if spanned else raw
+    if decimal := _DECIMAL.fullmatch(kind):
+        width, scale = map(int, decimal.groups())
+        return Column(name, Kind.NUMBER, Exact(scale, 1 - 10**width, 10**width - 1)), value
     if kind in FLOATING:
-        return Column(name, Kind.NUMBER), number(raw)
+        # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
+        return Column(name, Kind.NUMBER), f"(CASE WHEN isnan(TRY({raw})) THEN NULL ELSE {raw} END)"
     if kind in _TEXT or is_enum(kind):
         return Column(name, Kind.TEXT), raw if kind == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
-    if kind in _SPANS:
-        column = Column(name, Kind.DATE if kind == "DATE" else Kind.TIME)
-        return column, within(raw, kind) if spanned else raw
-    if time := _time(raw, kind):
-        return Column(name, Kind.TIME), time
-    return (Column(name, Kind.BOOLEAN), raw) if kind == "BOOLEAN" else None
+    if kind in ("DATE", "BOOLEAN"):
+        return Column(name, Kind(kind.lower())), value
+    time = value if kind == "TIMESTAMP" else _time(raw, kind)
+    return None if time is None else (Column(name, Kind.TIME), time)
 
 
 def _time(raw: str, kind: str) -> str | None:
@@ -143,12 +125,6 @@ def _time(raw: str, kind: str) -> str | None:
     if kind == _ZONED:  # a cast would ask for the session's time zone, and fail for the ends of time
         return time_from(f"epoch_us({raw})", "us")
     return time_from(f"epoch_ns({raw})", "ns") if kind in FINE else None
-
-
-def number(value: str) -> str:
-    """Return a floating-point number; NaN is missing."""
-    # TRY() keeps DuckDB from deciding by a Parquet file's least and largest values, which leave NaN out.
-    return f"(CASE WHEN isnan(TRY({value})) THEN NULL ELSE {value} END)"
 
 
 def number_text(double: str) -> str:
@@ -165,27 +141,27 @@ def within(value: str, kind: str) -> str:
 
 def is_spanned(kind: str) -> bool:
     """Return whether a type holds more than can be represented: it is read as it is where no such value occurs."""
-    return kind in _SPANS or _DECIMAL.fullmatch(kind) is not None
+    return kind in _CALENDAR or _DECIMAL.fullmatch(kind) is not None
 
 
 def inside(value: str, kind: str) -> str:
     """Return whether a value of a spanned type can be represented."""
-    if found := _DECIMAL.fullmatch(kind):  # files can hold more digits than they declare, and DuckDB fails on some
-        width, scale = map(int, found.groups())
+    if decimal := _DECIMAL.fullmatch(kind):  # files can hold more digits than declared, and DuckDB fails on some
+        width, scale = map(int, decimal.groups())
         most = decimal_text(10**width - 1, scale)
         return f"{value} BETWEEN CAST('-{most}' AS {kind}) AND CAST('{most}' AS {kind})"
-    return f"{value} BETWEEN {_SPANS[kind]}"
+    return f"{value} BETWEEN {_CALENDAR[kind]}"
 
 
-def time_from(raw: str, unit: str) -> str:
+def time_from(raw: str, step: str) -> str:
     """Return the time of an integer: seconds, milliseconds, microseconds or nanoseconds since 1970."""
-    if unit == "ns":
+    if step == "ns":
         least, most = -_MOST_NANOSECONDS, _MOST_NANOSECONDS  # beyond them DuckDB has infinity, and pandas nothing
         microseconds = f"{raw} // 1000 - CASE WHEN {raw} % 1000 < 0 THEN 1 ELSE 0 END"
         return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN make_timestamp({microseconds}) END)"
-    step = _MICROSECONDS[unit]
-    least, most = -(-FIRST_MICROSECOND // step), LAST_MICROSECOND // step
-    return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN make_timestamp({raw} * {step}) END)"
+    factor = _MICROSECONDS[step]
+    least, most = -(-FIRST_MICROSECOND // factor), LAST_MICROSECOND // factor
+    return f"(CASE WHEN {raw} BETWEEN {least} AND {most} THEN make_timestamp({raw} * {factor}) END)"
 
 
 def date_from(raw: str) -> str:
@@ -202,7 +178,7 @@ def declared_as(value: str, kind: Kind, declared: str) -> str:
     cast = f"TRY_CAST({value} AS {duck})"
     if duck == "DOUBLE":
         return f"nullif({cast}, CAST('nan' AS DOUBLE))"
-    return within(cast, duck) if duck in _SPANS else cast
+    return within(cast, duck) if duck in _CALENDAR else cast
 
 
 def stored(column: Column) -> str:
@@ -253,13 +229,7 @@ class Unit:
 
 
 def unit_of(name: str, kind: str, value: str) -> Unit:
-    """Return what tells units apart by a column of a type.
-
-    Args:
-        name: of the column.
-        kind: its type.
-        value: the SQL of what may be asked about.
-    """
+    """Return what tells units apart by a column of a type, of which a value may be asked about."""
     raw = identifier(name)
     if kind in FINE:
         return Unit(f"(CASE WHEN {value} IS NOT NULL THEN epoch_ns({raw}) END)", "BIGINT", _FINE)
@@ -279,11 +249,6 @@ def declared_unit(value: str, kind: Kind, declared: str) -> Unit:
 
     That of a value as what the column is declared to be, and of others as they are. Numbers are as exact as
     floating point: so they are the same however they were stored.
-
-    Args:
-        value: the SQL of the value.
-        kind: that it has.
-        declared: what its column is declared to be.
     """
     if declared == "text":
         return Unit(_text(value, kind), "VARCHAR", "" if kind is Kind.TEXT else f"as the text of a {kind}")

@@ -49,13 +49,13 @@ class RowIds:
             if self._opened and last + 1 != self._opened:  # rows were deleted, and the others kept their places
                 self._kept = table.link.arrays(f"SELECT {place} AS p FROM {NUMBERED} ORDER BY p")["p"]
         else:
-            self._opened = first.ends[-1]
+            self._opened = first.end
 
     def _files(self) -> Integers:
         """Return how many rows are before each file, and all."""
         first = self._table.first
         assert first.parquet is not None  # noqa: S101 - the caller looked
-        paths = first.parquet.paths[: first.ends[-1] >> ROW_BITS]
+        paths = first.parquet.paths[: first.end >> ROW_BITS]
         metadata = f"SELECT file_name, num_rows FROM parquet_file_metadata({listed(patterns(paths))})"
         rows = dict(self._table.link.rows(metadata))
         return np.cumsum([0, *(rows[str(path)] for path in paths)], dtype=np.int64)
@@ -88,7 +88,7 @@ class RowIds:
     def count(self, snapshot: int) -> int:
         """Return how many rows the first snapshots have."""
         first, end = self._table.first, self._table.snapshots[snapshot - 1].end
-        if end > first.ends[-1]:
+        if end > first.end:
             return self._opened + end - self._after
         if self._offsets is not None:
             return int(self._offsets[end >> ROW_BITS])
