@@ -40,13 +40,15 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         name: the parameter.
         value: what was given.
         expected: what it must be, as a phrase that completes "it must be".
+        kind: of the column that it does not fit ("text", say); None if that is not why.
     """
 
-    def __init__(self, name: str, value: object, expected: str) -> None:
+    def __init__(self, name: str, value: object, expected: str, *, kind: str | None = None) -> None:
         """Say which parameter, which value and what was expected."""
         self.name = name
         self.value = value
         self.expected = expected
+        self.kind = kind
         super().__init__(f"{name} is {shown(value)}; it must be {expected}")
 
 
@@ -86,15 +88,15 @@ class InvalidQuestion(InvalidParameter):
         text: what was written.
         position: the index of the character where it went wrong, from 0; the length of the text for its end.
         problem: what is wrong there, and what to write instead.
-        kind: of the column that a literal or a comparison does not fit ("text", say); None if that is not why.
     """
 
     def __init__(self, name: str, text: str, position: int, problem: str, kind: str | None = None) -> None:
         """Say where and what, and show the place."""
-        super().__init__(name, text, "comparisons of a column with a literal, joined by AND, OR and NOT")
+        super().__init__(
+            name, text, "comparisons of a column with a literal, joined by AND, OR and NOT", kind=kind
+        )
         self.text = text
         self.position = position
-        self.kind = kind
         self.problem = _printable(problem)
         line_start = text.rfind("\n", 0, position) + 1
         column = position - line_start
@@ -117,7 +119,6 @@ class InvalidKey(InvalidParameter):
     Attributes:
         index: its place among the keys, from 0.
         side: which value of a pair it is; None for the whole key.
-        kind: of the column that it does not fit ("text", say); None if that is not why.
         same_as: the place of the key that it is the same as; None if that is not why.
     """
 
@@ -132,10 +133,9 @@ class InvalidKey(InvalidParameter):
         same_as: int | None = None,
     ) -> None:
         """Say which key, and what was expected."""
-        super().__init__(f"keys[{index}]" + ("" if side is None else f"[{side}]"), key, expected)
+        super().__init__(f"keys[{index}]" + ("" if side is None else f"[{side}]"), key, expected, kind=kind)
         self.index = index
         self.side = side
-        self.kind = kind
         self.same_as = same_as
         if isinstance(key, dt.date | Decimal):
             text = str(key)

@@ -285,7 +285,8 @@ def _ranged(columns: tuple[Column, ...], keys: KeyRange) -> Keys:
     (column,) = columns
     if column.kind not in kinds:
         wanted = " or ".join(f"a {kind}" for kind in kinds)
-        raise InvalidParameter("by", column, f"{wanted} if the keys are a range of {keys.period}s")
+        expected_column = f"{wanted} if the keys are a range of {keys.period}s"
+        raise InvalidParameter("by", column, expected_column, kind=column.kind)
     return Keys(
         columns, tuple([(key,) for key in keys.listed()]), keys.period if column.kind is Kind.TIME else None
     )
