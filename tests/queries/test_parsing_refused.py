@@ -349,9 +349,15 @@ def test_other_forms_of_sql_are_refused(text):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("age > '65'", "number"), ("diagnosis > 65", "text"), ("age LIKE 'x'", "number"), ("smoker < TRUE", "boolean"),
-     ("ages > 65", None), ("age >", None)],
-)  # fmt: skip
+    [
+        ("age > '65'", "number"),
+        ("diagnosis > 65", "text"),
+        ("age LIKE 'x'", "number"),
+        ("smoker < TRUE", "boolean"),
+        ("ages > 65", None),
+        ("age >", None),
+    ],
+)
 def test_a_refusal_carries_the_kind_of_column_that_a_literal_does_not_fit(text, kind):
     with pytest.raises(InvalidQuestion) as refusal:
         parse(text, SCHEMA)
