@@ -220,10 +220,10 @@ def test_an_engine_that_fails_with_the_data_in_its_words(monkeypatch, tmp_path, 
 
     def see(kind, made):
         for way in (fails, tells_too_much):
-            for name, call in CALLS.items():
-                with opening(kind, made) as t, monkeypatch.context() as patched:
-                    patched.setattr(DuckDBEngine, "measure", way)
-                    patched.setattr(DuckDBEngine, "measure_by", way)
+            with opening(kind, made, budget=tc.Budget(30.0, 1e-6)) as t, monkeypatch.context() as patched:
+                patched.setattr(DuckDBEngine, "measure", way)
+                patched.setattr(DuckDBEngine, "measure_by", way)
+                for name, call in CALLS.items():
                     yield f"{way.__name__} {name}", look(lambda t=t, call=call: call(t))
                     yield f"{way.__name__} {name}, charged", look(lambda t=t: (t.meter, list(t.transcript)))
 

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.sizes import spread
 
 import targetcharge as tc
 
@@ -43,7 +44,7 @@ def source(kind, table, folder):
     return made[kind]()
 
 
-@pytest.mark.parametrize(("kind", "unit", "raw", "zone"), CASES)
+@pytest.mark.parametrize(("kind", "unit", "raw", "zone"), spread(CASES, 24))
 def test_one_odd_time_makes_no_question_fail(kind, unit, raw, zone, tmp_path):
     made = source(kind, visits(unit, raw, zone), tmp_path)
     for whose in ("patient", "visit", tc.ROW):
