@@ -12,7 +12,7 @@ def every(cases: Iterable | Mapping, check: Callable) -> None:
     `cases` maps the name of a case to its value, or lists values that are shown as they are.
     A value that is a tuple is passed as several arguments.
     """
-    named = cases.items() if isinstance(cases, Mapping) else [(repr(case), case) for case in cases]
+    named = cases.items() if isinstance(cases, Mapping) else [(repr(case)[:200], case) for case in cases]
     checked, failures = 0, []
     for name, case in named:
         checked += 1

@@ -3,6 +3,8 @@ import subprocess
 import sys
 
 import pytest
+from tests.cli.commands import run
+from tests.refusals import every
 from typer.testing import CliRunner
 
 import targetcharge as tc
@@ -89,33 +91,42 @@ def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
     assert file.exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--query-epsilon", "nan"], "tct: query_epsilon is nan; it must be a number from 1e-09 to 10"),
-        (["--query-epsilon", "0.1"], "it must be at most 0.0622, or the budget larger"),
-        ([], "given and hits left out, or the other way round"),
-        (["--hits", "0"], "tct: hits is 0; it must be an integer from 1 to"),
-        (
-            ["--query-epsilon", "0.01", "--target", "between"],
-            "--width is None; it must be given with --target between",
-        ),
-        (
-            ["--query-epsilon", "0.01", "--target", "between", "--width", "0"],
-            "--width is 0; it must be at least 1",
-        ),
-        (["--query-epsilon", "0.01", "--q", "0.1"], "--q is 0.1; it must be given with --target q"),
-        (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "in a folder that exists"),
-        (["--query-epsilon", "0.01", "--plot", "plan.nothing"], "a file that can be written"),
-        (["--query-epsilon", "0.01", "--plot", "plan"], "--plot is 'plan'; it must be a file name with an ending"),
-    ],
-)
-def test_mistakes_are_one_sentence_and_exit_code_2(options, sentence):
-    result = tct(*PLAN, *options)
-    assert result.returncode == 2
-    assert sentence in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in result.stderr + result.stdout
+MISTAKES = [
+    (["--query-epsilon", "nan"], "tct: query_epsilon is nan; it must be a number from 1e-09 to 10"),
+    (["--query-epsilon", "0.1"], "it must be at most 0.0622, or the budget larger"),
+    ([], "given and hits left out, or the other way round"),
+    (["--hits", "0"], "tct: hits is 0; it must be an integer from 1 to"),
+    (
+        ["--query-epsilon", "0.01", "--target", "between"],
+        "--width is None; it must be given with --target between",
+    ),
+    (
+        ["--query-epsilon", "0.01", "--target", "between", "--width", "0"],
+        "--width is 0; it must be at least 1",
+    ),
+    (["--query-epsilon", "0.01", "--q", "0.1"], "--q is 0.1; it must be given with --target q"),
+    (["--query-epsilon", "0.01", "--plot", "/no/such/folder/plan.png"], "in a folder that exists"),
+    (["--query-epsilon", "0.01", "--plot", "plan.nothing"], "a file that can be written"),
+    (["--query-epsilon", "0.01", "--plot", "plan"], "--plot is 'plan'; it must be a file name with an ending"),
+]
+
+
+def test_mistakes_are_one_sentence_and_exit_code_2():
+    def is_told(options, sentence):
+        result = run(*PLAN, *options)
+        assert result.code == 2
+        assert sentence in result.err
+        assert len(result.err.strip().splitlines()) == 1
+        assert result.out == ""
+
+    every(MISTAKES, is_told)
+
+
+def test_a_mistake_as_a_user_makes_it():
+    result = tct(*PLAN, "--query-epsilon", "nan")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tct: query_epsilon is nan; it must be a number from 1e-09 to 10")
+    assert result.stderr.count("\n") == 1
 
 
 def test_an_ascii_terminal_is_served(monkeypatch):

@@ -1,6 +1,7 @@
 import pytest
 from tests.cli.commands import run
 from tests.cli.conftest import TERMS, hits
+from tests.refusals import every
 
 from targetcharge.engines.duckdb import DuckDBEngine
 
@@ -140,75 +141,77 @@ def test_an_error_on_the_way_loses_no_answer(file, monkeypatch):
     assert hits() == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        (
-            "q.csv",
-            "where,threshold\nage > 65,9000\nage > 65,many\n",
-            "q.csv, line 3: threshold is 'many'; it must be",
-        ),
-        (
-            "q.csv",
-            "where,threshold\n\n\nagee > 65,9000\n",
-            "q.csv, line 4: where, character 1: there is no column",
-        ),
-        (
-            "q.csv",
-            "where,limit\nage > 65,9000\n",
-            "q.csv, line 1: there is no field 'limit'; there are name, where",
-        ),
-        (
-            "q.csv",
-            "where,threshold\nage > 65,9000,1\n",
-            "q.csv, line 2: it has 3 cells, and the first line names 2",
-        ),
-        ("q.csv", "where,where\nage > 65,9000\n", "q.csv, line 1: it must name every column, each once"),
-        ("q.csv", 'where,threshold\n"age > 65,9000\n', "q.csv, line 2: this is not CSV"),
-        ("q.csv", "where,threshold\n", "q.csv: there are no questions in it"),
-        ("q.csv", "", "q.csv, line 1: it must name every column"),
-        ("q.csv", "low,high\n5,1\n", "q.csv, line 2: high is 1; it must be at least low, 5"),
-        ("q.csv", "low,high\n5,\n", "q.csv, line 2: high is None; it must be given with low"),
-        ("q.csv", "low,high\n,5\n", "q.csv, line 2: low is None; it must be given with high"),
-        ("q.csv", "threshold,low,high\n5,1,5\n", "q.csv, line 2: between is '1 5'; it must be left out"),
-        ("q.csv", "sum,lower,upper\nfare,5,0\n", "q.csv, line 2: lower is 5; it must be at most upper"),
-        ("q.csv", "sum,lower\nfare,5\n", "q.csv, line 2: upper is None; it must be given with sum"),
-        ("q.csv", "distinct,per_unit,threshold\nage,1.5,9\n", "per_unit is '1.5'; it must be a whole number"),
-        ("q.csv", "threshold\nnan\n", "q.csv, line 2: threshold is nan"),
-        ("q.csv", "sum,lower,upper,grid\nfare,0,5,x\n", "q.csv, line 2: grid is 'x'"),
-        (
-            "q.yaml",
-            "- where: age > 65\n- where: agee > 65\n",
-            "q.yaml, item 2: where, character 1: there is no column",
-        ),
-        ("q.yaml", "- age > 65\n", "q.yaml, item 1: it must have fields, such as where: age > 65"),
-        ("q.yaml", "where: age > 65\n", "q.yaml: it must be a list of questions"),
-        ("q.yaml", "- where: [\n", "q.yaml, line 2: this is not YAML"),
-        ("q.yaml", "- where: true\n", "q.yaml, item 1: where is True; it must be text; write it in quotes"),
-        ("q.yaml", "- threshold: true\n", "q.yaml, item 1: threshold is True; it must be a number"),
-        ("q.yaml", f"- threshold: {'9' * 400}\n", "q.yaml, item 1: threshold is 9999"),
-        ("q.yaml", f"- {{threshold: 5, prior: {'9' * 400}}}\n", "q.yaml, item 1: prior is 9999"),
-        ("q.yaml", f"- threshold: {'9' * 5000}\n", "q.yaml: it holds a value that cannot be read: Exceeds"),
-        ("q.yaml", "- where: 2024-02-30\n", "q.yaml: it holds a value that cannot be read: day is out of range"),
-        ("q.yaml", "[" * 20_000, "q.yaml: it holds lists in lists too deep to be read"),
-        ("q.yaml", "- threshold: [5]\n", "q.yaml, item 1: threshold is <list>; it must be a number"),
-        (
-            "q.yaml",
-            "- {distinct: age, threshold: 5, per_unit: 1.5}\n",
-            "per_unit is 1.5; it must be a whole number",
-        ),
-        ("q.yaml", "- 5: age\n", "q.yaml, item 1: there is no field 5"),
-        ("q.yaml", "- limit: 5\n", "q.yaml, item 1: there is no field 'limit'"),
-        ("q.yaml", "", "q.yaml: it must be a list of questions"),
-        ("q.yaml", "[]", "q.yaml: there are no questions in it"),
-        ("q.txt", "", "it must be a file that ends in .csv, .yaml or .yml"),
-    ],
-)
-def test_a_bad_question_is_named_before_any_is_asked(file, folder, name, text, sentence):
-    found = ask(file(name, text), *TERMS, *(["--meter", "renyi"] if "low" in text else []))
-    assert (found.code, found.out) == (2, "")
-    assert sentence in found.err
-    assert not list(folder.glob("*ledger*"))
+BAD_QUESTIONS = [
+    (
+        "q.csv",
+        "where,threshold\nage > 65,9000\nage > 65,many\n",
+        "q.csv, line 3: threshold is 'many'; it must be",
+    ),
+    (
+        "q.csv",
+        "where,threshold\n\n\nagee > 65,9000\n",
+        "q.csv, line 4: where, character 1: there is no column",
+    ),
+    (
+        "q.csv",
+        "where,limit\nage > 65,9000\n",
+        "q.csv, line 1: there is no field 'limit'; there are name, where",
+    ),
+    (
+        "q.csv",
+        "where,threshold\nage > 65,9000,1\n",
+        "q.csv, line 2: it has 3 cells, and the first line names 2",
+    ),
+    ("q.csv", "where,where\nage > 65,9000\n", "q.csv, line 1: it must name every column, each once"),
+    ("q.csv", 'where,threshold\n"age > 65,9000\n', "q.csv, line 2: this is not CSV"),
+    ("q.csv", "where,threshold\n", "q.csv: there are no questions in it"),
+    ("q.csv", "", "q.csv, line 1: it must name every column"),
+    ("q.csv", "low,high\n5,1\n", "q.csv, line 2: high is 1; it must be at least low, 5"),
+    ("q.csv", "low,high\n5,\n", "q.csv, line 2: high is None; it must be given with low"),
+    ("q.csv", "low,high\n,5\n", "q.csv, line 2: low is None; it must be given with high"),
+    ("q.csv", "threshold,low,high\n5,1,5\n", "q.csv, line 2: between is '1 5'; it must be left out"),
+    ("q.csv", "sum,lower,upper\nfare,5,0\n", "q.csv, line 2: lower is 5; it must be at most upper"),
+    ("q.csv", "sum,lower\nfare,5\n", "q.csv, line 2: upper is None; it must be given with sum"),
+    ("q.csv", "distinct,per_unit,threshold\nage,1.5,9\n", "per_unit is '1.5'; it must be a whole number"),
+    ("q.csv", "threshold\nnan\n", "q.csv, line 2: threshold is nan"),
+    ("q.csv", "sum,lower,upper,grid\nfare,0,5,x\n", "q.csv, line 2: grid is 'x'"),
+    (
+        "q.yaml",
+        "- where: age > 65\n- where: agee > 65\n",
+        "q.yaml, item 2: where, character 1: there is no column",
+    ),
+    ("q.yaml", "- age > 65\n", "q.yaml, item 1: it must have fields, such as where: age > 65"),
+    ("q.yaml", "where: age > 65\n", "q.yaml: it must be a list of questions"),
+    ("q.yaml", "- where: [\n", "q.yaml, line 2: this is not YAML"),
+    ("q.yaml", "- where: true\n", "q.yaml, item 1: where is True; it must be text; write it in quotes"),
+    ("q.yaml", "- threshold: true\n", "q.yaml, item 1: threshold is True; it must be a number"),
+    ("q.yaml", f"- threshold: {'9' * 400}\n", "q.yaml, item 1: threshold is 9999"),
+    ("q.yaml", f"- {{threshold: 5, prior: {'9' * 400}}}\n", "q.yaml, item 1: prior is 9999"),
+    ("q.yaml", f"- threshold: {'9' * 5000}\n", "q.yaml: it holds a value that cannot be read: Exceeds"),
+    ("q.yaml", "- where: 2024-02-30\n", "q.yaml: it holds a value that cannot be read: day is out of range"),
+    ("q.yaml", "[" * 20_000, "q.yaml: it holds lists in lists too deep to be read"),
+    ("q.yaml", "- threshold: [5]\n", "q.yaml, item 1: threshold is <list>; it must be a number"),
+    (
+        "q.yaml",
+        "- {distinct: age, threshold: 5, per_unit: 1.5}\n",
+        "per_unit is 1.5; it must be a whole number",
+    ),
+    ("q.yaml", "- 5: age\n", "q.yaml, item 1: there is no field 5"),
+    ("q.yaml", "- limit: 5\n", "q.yaml, item 1: there is no field 'limit'"),
+    ("q.yaml", "", "q.yaml: it must be a list of questions"),
+    ("q.yaml", "[]", "q.yaml: there are no questions in it"),
+    ("q.txt", "", "it must be a file that ends in .csv, .yaml or .yml"),
+]
+
+
+def test_a_bad_question_is_named_before_any_is_asked(file, folder):
+    def is_named(name, text, sentence):
+        found = ask(file(name, text), *TERMS, *(["--meter", "renyi"] if "low" in text else []))
+        assert (found.code, found.out) == (2, "")
+        assert sentence in found.err
+        assert not list(folder.glob("*ledger*"))
+
+    every(BAD_QUESTIONS, is_named)
 
 
 def test_a_question_that_is_not_allowed_is_named_too(file):

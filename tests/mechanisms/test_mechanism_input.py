@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.goodness import BufferedEntropy
+from tests.refusals import every
 
 import targetcharge as tc
 from targetcharge.mechanisms import (
@@ -104,23 +105,19 @@ TABLE = [
         },
     ),
 ]
-CASES = [
-    pytest.param(make, good, name, value, id=f"{make.__name__}-{name}-{number}")
-    for make, good, bad in TABLE
-    for name, values in bad.items()
-    for number, value in enumerate(values)
-]
 
 
-@pytest.mark.parametrize(("make", "good", "name", "value"), CASES)
-def test_refused_by_name_and_value(make, good, name, value):
+@pytest.mark.parametrize(("make", "good", "bad"), TABLE, ids=[make.__name__ for make, *_ in TABLE])
+def test_refused_by_name_and_value(make, good, bad):
+    def is_refused(name, value):
+        with pytest.raises(tc.InvalidParameter) as refusal:
+            make(**{**good, name: value})
+        told = refusal.value.value
+        assert refusal.value.name == name
+        assert told is value or repr(told) == repr(value) or isinstance(value, np.ndarray)
+
     make(**good)
-    with pytest.raises(tc.InvalidParameter) as refusal:
-        make(**{**good, name: value})
-    assert refusal.value.name == name
-    assert (
-        refusal.value.value is value or repr(refusal.value.value) == repr(value) or isinstance(value, np.ndarray)
-    )
+    every([(name, value) for name, values in bad.items() for value in values], is_refused)
 
 
 def test_a_sensitivity_too_large_for_its_epsilon():
