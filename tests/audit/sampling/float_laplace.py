@@ -4,7 +4,7 @@ import math
 import random
 
 import numpy as np
-from tests.audit.sampling.wild import shared_laplace
+from tests.audit.sampling.shared_generator import shared_laplace
 
 
 def by_logarithm(scale):

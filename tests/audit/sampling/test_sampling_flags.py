@@ -2,8 +2,8 @@
 
 import pytest
 from tests.audit.sampling.session_scripts import budget_of, until_hits
+from tests.audit.sampling.shared_generator import shared_laplace, shared_uniform
 from tests.audit.sampling.sparse_vector import WRONG
-from tests.audit.sampling.wild import shared_laplace, shared_uniform
 from tests.sizes import LONG, size
 
 import targetcharge as tc

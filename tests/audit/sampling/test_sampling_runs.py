@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.audit.sampling.wild import seed_shared, shared_uniform
+from tests.audit.sampling.shared_generator import seed_shared, shared_uniform
 
 import targetcharge as tc
 from targetcharge.audit import black_box

@@ -187,22 +187,20 @@ class Choices:
         return before
 
 
-class Strayed(Exception):  # noqa: N818 - ends a run; `explore` says why
-    """The game does not follow from what was seen."""
-
-
 @final
 @dataclass
 class Tree:
     """What has been seen and asked in all runs: what comes next must follow from what was seen.
 
     Attributes:
+        game: what is played.
         nodes: a number for each view so far, by the view before it and what was seen then.
         asked: what was asked after a view, and drawn in that call.
         losses: the privacy loss of a call, by the view after it.
         strayed: whether something else was asked or drawn than in another run after the same view.
     """
 
+    game: Game
     nodes: dict[tuple[int, Hashable], int] = field(default_factory=dict)
     asked: dict[tuple[int, Hashable], Hashable] = field(default_factory=dict)
     losses: dict[int, float] = field(default_factory=dict)
@@ -217,9 +215,13 @@ class Tree:
         self.strayed |= self.asked.setdefault((node, place), what) != what
 
     def check(self) -> None:
-        """End a run that does not follow from what was seen: outside of algorithms, whose errors are outcomes."""
+        """Refuse a game that strayed: outside of algorithms, whose errors are outcomes."""
         if self.strayed:
-            raise Strayed
+            expected = (
+                "a function of what was seen: after the same answers it asked different things, so it uses a"
+                " randomness or a memory of its own, or an outcome that was not published"
+            )
+            raise InvalidParameter("game", self.game, expected)
 
 
 def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
@@ -238,41 +240,30 @@ def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
     if not callable(game):
         raise InvalidParameter("game", game, "a function of a Player")
     seen: dict[View, Chances] = {}
-    tree, paths, choices = Tree(), 0, Choices([])
+    tree, paths, choices = Tree(game), 0, Choices([])
     given: list[int] | None = []
     while given is not None:
         if paths == limit:
             about = limit / max(choices.progress(), 1e-300)
             raise TooLarge("limit", limit, f"larger, or the game shorter: it has about {about:.2g} paths")
         choices = Choices(given)
-        try:
-            view = _play(opened, game, choices, tree)
-        except Strayed:
-            raise _not_a_function(game) from None
+        view = _play(opened, choices, tree)
         before = seen.get(view, (0.0, 0.0))
         seen[view] = (before[0] + choices.weights[0], before[1] + choices.weights[1])
         paths += 1
         given = choices.following()
-    for side in (0, 1):
-        if abs(math.fsum(weights[side] for weights in seen.values()) - 1) > 1e-9:
-            raise _not_a_function(game)
+    sums = (math.fsum(weights[side] for weights in seen.values()) for side in (0, 1))
+    tree.strayed |= any(abs(total - 1) > 1e-9 for total in sums)
+    tree.check()
     return Views(seen, paths)
 
 
-def _play(opened: Opened, game: Game, choices: Choices, tree: Tree) -> View:
+def _play(opened: Opened, choices: Choices, tree: Tree) -> View:
     """Return what is seen of a game with these choices."""
     with opened() as session:
         player = Player(session, choices, tree)
-        game(player)
+        tree.game(player)
         player.end()
         transcript = tuple(facts_of(answer) for answer in session.transcript)
         pending = tuple(release.seq for release in session.pending)
         return View(player.view, player.meters(), transcript, pending)
-
-
-def _not_a_function(game: object) -> InvalidParameter:
-    expected = (
-        "a function of what was seen: after the same answers it asked different things, so it uses a randomness"
-        " or a memory of its own, or an outcome that was not published"
-    )
-    return InvalidParameter("game", game, expected)
