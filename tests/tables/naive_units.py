@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 import targetcharge as tc
-from targetcharge.ledger.entries import Spent, answers_in
+from targetcharge.ledger import BatchEntry
+from targetcharge.ledger.entries import Spent
 
 COLUMNS = {
     "unit": pa.int64(),
@@ -292,8 +293,10 @@ class Replay:
         self._selection = None
 
     def feed(self, entry):
-        told = answers_in(entry)
-        last = told[-1] if told else None
+        answers = (
+            [entry] if isinstance(entry, tc.Answer) else entry.answers if isinstance(entry, BatchEntry) else []
+        )
+        last = answers[-1] if answers else None
         if last is None or last.candidate is None or last.question:
             self._finish()
         if isinstance(entry, Spent):
