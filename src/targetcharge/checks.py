@@ -36,7 +36,7 @@ MIN_DELTA = 1e-90
 """The certified computations carry an absolute floor of 1e-100."""
 
 
-def real(name: str, value: float, expected: str) -> float:
+def real(value: float, name: str, expected: str) -> float:
     """Return a real number as a float; refuse text, complex numbers, booleans and NaN."""
     plain = type(value) is float  # the common case, and asking the number tower takes ten times as long
     if not plain and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
@@ -58,7 +58,7 @@ def query_epsilon(
 ) -> float:
     """Return the ε of one computation, in [1e-9, most]."""
     expected = f"a number from {MIN_QUERY_EPSILON:g} to {most:g}, the ε of {what}"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not MIN_QUERY_EPSILON <= number <= most:
         raise InvalidParameter(name, value, expected)
     return number
@@ -67,7 +67,7 @@ def query_epsilon(
 def epsilon(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction: above 0 and at most 10,000."""
     expected = f"finite, above 0 and at most {MAX_EPSILON:g}"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not 0 < number <= MAX_EPSILON:
         raise InvalidParameter(name, value, expected)
     return number
@@ -76,7 +76,7 @@ def epsilon(value: float, name: str = "epsilon") -> float:
 def epsilon_or_zero(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction where 0 is allowed: from 0 to 10,000."""
     expected = f"finite, at least 0 and at most {MAX_EPSILON:g}"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not 0 <= number <= MAX_EPSILON:
         raise InvalidParameter(name, value, expected)
     return number
@@ -85,7 +85,7 @@ def epsilon_or_zero(value: float, name: str = "epsilon") -> float:
 def delta(value: float, name: str = "delta") -> float:
     """Return a δ in [0, 1)."""
     expected = "a number in [0, 1)"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not 0 <= number < 1:
         raise InvalidParameter(name, value, expected)
     return number
@@ -124,7 +124,7 @@ def hits(value: int, name: str = "hits") -> int:
 def q(value: float, name: str = "q") -> float:
     """Return the q of a target, in (0, 1] and no smaller than 1e-12."""
     expected = f"a number in (0, 1], and at least {MIN_Q:g} to be of use"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not MIN_Q <= number <= 1:
         raise InvalidParameter(name, value, expected)
     return number
@@ -133,35 +133,35 @@ def q(value: float, name: str = "q") -> float:
 def order(value: float, name: str = "order") -> float:
     """Return a Rényi order: finite and above 1."""
     expected = "finite and above 1"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not 1 < number < math.inf:
         raise InvalidParameter(name, value, expected)
     return number
 
 
-def choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+def choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return one of a few words."""
     if value not in choices:
         raise InvalidParameter(name, value, "one of " + ", ".join(repr(word) for word in choices))
     return value
 
 
-def threshold(name: str, value: float) -> float:
+def threshold(value: float, name: str) -> float:
     """Return a number that a count is compared with, as it was given: from -2^53 to 2^53."""
     expected = "a number between -2^53 and 2^53, as counts are"
-    number = real(name, value, expected)
+    number = real(value, name, expected)
     if not abs(number) <= MAX_THRESHOLD:
         raise InvalidParameter(name, value, expected)
     given: object = value
     return value if isinstance(given, numbers.Rational) else number
 
 
-def positive_integer(name: str, value: int) -> int:
+def positive_integer(value: int, name: str) -> int:
     """Return an integer from 1 to 10^15."""
     return hits(value, name)
 
 
-def place(name: str, value: int, most: int, what: str) -> int:
+def place(value: int, name: str, most: int, what: str) -> int:
     """Return an integer from 0 to a number, which is told with what it is."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or not 0 <= value <= most:
@@ -169,22 +169,22 @@ def place(name: str, value: int, most: int, what: str) -> int:
     return int(value)
 
 
-def positive_real(name: str, value: float) -> float:
+def positive_real(value: float, name: str) -> float:
     """Return a finite number above 0, as it was given."""
     expected = "finite and above 0"
-    if not 0 < real(name, value, expected) < math.inf:
+    if not 0 < real(value, name, expected) < math.inf:
         raise InvalidParameter(name, value, expected)
     return value
 
 
-def flag(name: str, value: object) -> bool:
+def flag(value: object, name: str) -> bool:
     """Return True or False, and nothing that merely counts as one of them."""
     if not isinstance(value, bool):
         raise InvalidParameter(name, value, "True or False")
     return value
 
 
-def function_of_data(name: str, value: object) -> None:
+def function_of_data(value: object, name: str) -> None:
     """Refuse what cannot be called."""
     if not callable(value):
         raise InvalidParameter(name, value, "a function of the data")

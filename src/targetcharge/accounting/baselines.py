@@ -37,7 +37,7 @@ def advanced_epsilon(query_epsilon: float, computations: float, delta: float) ->
     """Return ½kε² + ε·sqrt(2k ln(1/δ)) (Bun and Steinke 2016, by concentrated DP; a real k is allowed)."""
     query_epsilon = checks.query_epsilon(query_epsilon)
     delta = checks.share_of_delta(delta)
-    if not 0 < checks.real("computations", computations, "finite and above 0") < math.inf:
+    if not 0 < checks.real(computations, "computations", "finite and above 0") < math.inf:
         raise InvalidParameter("computations", computations, "finite and above 0")
     spread = math.sqrt(2 * computations * -math.log(delta))
     return computations * query_epsilon**2 / 2 + query_epsilon * spread

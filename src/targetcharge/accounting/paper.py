@@ -41,9 +41,9 @@ def overrun_probability(hits: int, alpha: float, tail: Tail = "raw") -> float:
     simple: exp(-α²τ/(2(1+α))); raw: exp(-(α - ln(1+α))τ).
     """
     hits = checks.hits(hits)
-    if not 0 < checks.real("alpha", alpha, "above 0") < math.inf:
+    if not 0 < checks.real(alpha, "alpha", "above 0") < math.inf:
         raise InvalidParameter("alpha", alpha, "finite and above 0")
-    if checks.choice("tail", tail, ("simple", "raw")) == "simple":
+    if checks.choice(tail, "tail", ("simple", "raw")) == "simple":
         return math.exp(-alpha * alpha * hits / (2 * (1 + alpha)))
     return math.exp(-(alpha - math.log1p(alpha)) * hits)
 
@@ -92,8 +92,8 @@ def paper_epsilon(
     query_epsilon = checks.query_epsilon(query_epsilon)
     hits = checks.hits(hits)
     q = qvalues.not_prior(query_epsilon) if q is None else checks.q(q)
-    checks.choice("tail", tail, ("simple", "raw", "exact"))
-    checks.choice("composition", composition, ("basic", "advanced", "best"))
+    checks.choice(tail, "tail", ("simple", "raw", "exact"))
+    checks.choice(composition, "composition", ("basic", "advanced", "best"))
     rest = checks.positive_delta(delta) - checks.delta(computation_delta, "computation_delta")
     if rest < checks.MIN_DELTA:
         raise InvalidParameter("computation_delta", computation_delta, f"below delta, which is {delta!r}")

@@ -78,7 +78,7 @@ def certify(
     if not isinstance(target, Target):
         raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
     epsilon = target.check_epsilon(epsilon)
-    count = checks.positive_integer("pairs", pairs)
+    count = checks.positive_integer(pairs, "pairs")
     parameter, claimed = target.paper_row(epsilon) if order is None else (0.0, target.price(order, epsilon))
     sign = -1 if order is None else 1  # a q is a lower bound, a price an upper one
     worst, words, tried = -sign * math.inf, "", 0

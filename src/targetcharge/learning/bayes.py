@@ -241,9 +241,9 @@ def _noisy_counts(
 def _rates(epsilon: float, score_share: float, features: int, records: int) -> tuple[Rate, Rate]:
     """Return the rates of the score's and the counts' noise: records·(score + features·counts) ≤ ε, exactly."""
     epsilon = checks.query_epsilon(epsilon, "epsilon")
-    checks.positive_integer("records_per_unit", records)
+    checks.positive_integer(records, "records_per_unit")
     expected = "a number above 0 and below 1"
-    if not 0 < checks.real("score_share", score_share, expected) < 1:
+    if not 0 < checks.real(score_share, "score_share", expected) < 1:
         raise InvalidParameter("score_share", score_share, expected)
     if min(score_share, (1 - score_share) / features) * epsilon / records < _LEAST_RATE:
         expected = f"larger: its parts leave a rate below {_LEAST_RATE:g} for some of the noise"

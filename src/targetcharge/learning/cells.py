@@ -63,7 +63,7 @@ class Edges:
         """Refuse what are no edges."""
         object.__setattr__(self, "column", _position(self.column))
         expected = "a list of at least one finite number, each above the one before it"
-        edges = [checks.real("edges", edge, expected) for edge in _listed("edges", self.values, expected)]
+        edges = [checks.real(edge, "edges", expected) for edge in _listed("edges", self.values, expected)]
         if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
             raise InvalidParameter("edges", self.values, expected)
         object.__setattr__(self, "values", tuple(edges))

@@ -224,8 +224,8 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "budget", None, "a tc.Budget(epsilon, delta): what all labels may cost together"
             )
         self.guarantee_ = check_budget(self.budget)
-        checks.positive_integer("teachers", self.teachers)
-        checks.flag("verbose", self.verbose)
+        checks.positive_integer(self.teachers, "teachers")
+        checks.flag(self.verbose, "verbose")
         if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
             raise InvalidParameter("n_jobs", self.n_jobs, "None or an integer other than 0")
         for name, given in (("estimator", self.estimator), ("student", self._student)):
@@ -257,7 +257,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _rehearse(self, private: PrivateRecords, requests: Features) -> None:
         """Ask about one made-up request on a budget of its own, and let the estimators learn from made-up data."""
-        checks.choice("mode", self.mode, tuple(_METERS))
+        checks.choice(self.mode, "mode", tuple(_METERS))
         whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
         if not whole or not 1 <= self.rounds <= MOST_ROUNDS:
             raise InvalidParameter("rounds", self.rounds, f"an integer from 1 to {MOST_ROUNDS}")

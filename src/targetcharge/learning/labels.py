@@ -193,7 +193,7 @@ def label(
     if len(names) != table.classes:
         expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"
         raise InvalidParameter("classes", classes, expected)
-    target = target_of(checks.choice("mode", mode, MODES), caution)
+    target = target_of(checks.choice(mode, "mode", MODES), caution)
     aggregator = aggregator_of(mechanism, mode, epsilon, threshold, threshold_epsilon)
     drawing = VoteDrawing(table, aggregator, target, _prior_codes(prior, mode, names, len(table)))
     labels = _started(start, names, len(table))
@@ -247,7 +247,7 @@ def _started(start: int | Labels, names: tuple[object, ...], requests: int) -> L
         if start.classes != names or start.asked > requests:
             raise InvalidParameter("start", start, f"labels of these classes, of at most {requests} requests")
         return start.resized(requests)
-    first = checks.place("start", start, requests, "the number of requests, or earlier labels")
+    first = checks.place(start, "start", requests, "the number of requests, or earlier labels")
     return replace(Labels.nothing(names, requests), asked=first)
 
 
@@ -282,7 +282,7 @@ def recall(session: Session, name: str = "labels", requests: int | None = None) 
         raise InvalidParameter("name", name, expected)
     *classes, _, _ = outcomes.pop()
     answered = max(_first_request(batch) + len(batch) for batch in batches)
-    if requests is not None and checks.positive_integer("requests", requests) < answered:
+    if requests is not None and checks.positive_integer(requests, "requests") < answered:
         raise InvalidParameter("requests", requests, f"at least {answered}, as many as were answered")
     labels = Labels.nothing(tuple(classes), answered if requests is None else requests)
     for batch in batches:

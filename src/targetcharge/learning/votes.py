@@ -82,7 +82,7 @@ class Votes:
         The checks are for the curator, who has the votes: they name a row that no honest vote can give, and no
         count.
         """
-        if checks.positive_integer("teachers", teachers) > MOST_TEACHERS:
+        if checks.positive_integer(teachers, "teachers") > MOST_TEACHERS:
             raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")
         self.teachers = int(teachers)
         self._counts = _table(votes)
@@ -207,7 +207,7 @@ def aggregator_of(
     mechanism: str, mode: str, epsilon: float, threshold: float | None, threshold_epsilon: float | None
 ) -> Aggregator:
     """Return the aggregator of checked parameters, as `label` takes them."""
-    choice = CHOICES[checks.choice("mechanism", mechanism, tuple(CHOICES))]
+    choice = CHOICES[checks.choice(mechanism, "mechanism", tuple(CHOICES))]
     if mechanism == "noisy_max" and mode == "boundary":
         msg = "noisy_max cannot tell its probabilities quickly, which mode 'boundary' needs: take permute_and_flip"
         raise NotAllowed(msg)
@@ -216,10 +216,10 @@ def aggregator_of(
         if threshold_epsilon is not None:
             raise InvalidParameter("threshold_epsilon", threshold_epsilon, "left out where there is no threshold")
         return Aggregator(choice(epsilon))
-    least = checks.threshold("threshold", threshold)
+    least = checks.threshold(threshold, "threshold")
     share = epsilon / 2 if threshold_epsilon is None else threshold_epsilon
     # The difference is rounded to nearest, which may be up: a step down keeps the sum within ε.
-    rest = float(np.nextafter(epsilon - checks.real("threshold_epsilon", share, "a number"), 0.0))
+    rest = float(np.nextafter(epsilon - checks.real(share, "threshold_epsilon", "a number"), 0.0))
     if not min(share, rest) >= checks.MIN_QUERY_EPSILON:
         expected = f"below epsilon={epsilon:g}, with {checks.MIN_QUERY_EPSILON:g} or more for each of the two"
         raise InvalidParameter("threshold_epsilon", share, expected)

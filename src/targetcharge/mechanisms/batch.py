@@ -195,7 +195,7 @@ def batch_by_key(
         gauge: how steps are shown.
         name: what the transcript calls them.
     """
-    checks.function_of_data("counts", counts)
+    checks.function_of_data(counts, "counts")
     if not isinstance(keys, list | tuple | range):
         raise InvalidParameter("keys", keys, "a list of at least one key, each once")
     try:
@@ -205,7 +205,7 @@ def batch_by_key(
     if not declared or len(set(declared)) < len(declared):
         raise InvalidParameter("keys", keys, "a list of at least one key, each once")
     rate = rate_for(epsilon, sensitivity)
-    least = gauge.least(checks.threshold("threshold", threshold))
+    least = gauge.least(checks.threshold(threshold, "threshold"))
     test = _test(algorithm_name(name, "batch_by_key", counts), least, rate, epsilon, gauge)
     return Batch((test,), declared, NoisyCounts(counts, (least,) * len(declared), rate, gauge))
 
@@ -221,12 +221,12 @@ def batch_by_name(
         thresholds: the least noisy count that each publishes.
         epsilon: ε of one test.
     """
-    checks.function_of_data("counts", counts)
+    checks.function_of_data(counts, "counts")
     for parameter, given in (("names", names), ("thresholds", thresholds)):
         if not isinstance(given, list | tuple) or not given or len(given) != len(names):
             raise InvalidParameter(parameter, given, "a list with a name, or a threshold, for each test")
     rate = rate_for(epsilon, 1)
-    least = tuple(COUNTED.least(checks.threshold("threshold", threshold)) for threshold in thresholds)
+    least = tuple(COUNTED.least(checks.threshold(threshold, "threshold")) for threshold in thresholds)
     tests = tuple(
         _test(checked_name(name), enough, rate, epsilon, COUNTED)
         for name, enough in zip(names, least, strict=True)

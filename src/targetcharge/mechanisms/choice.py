@@ -159,7 +159,7 @@ def noisy_max(
 def _algorithm(
     mechanism: str, choice: Choice, scores: Scores, epsilon: float, outcomes: Outcomes, name: str | None
 ) -> Algorithm:
-    checks.function_of_data("scores", scores)
+    checks.function_of_data(scores, "scores")
     declared = declared_outcomes(outcomes)
     count = len(declared)
     law = FiniteOracle(declared, lambda data: choice.law(row_of(scores(data), count)))
@@ -181,7 +181,7 @@ def declared_outcomes(outcomes: Outcomes, name: str = "outcomes") -> tuple[objec
         outcomes = outcomes.tolist()
     if not isinstance(outcomes, Sequence):
         try:
-            return tuple(range(checks.positive_integer(name, outcomes)))
+            return tuple(range(checks.positive_integer(outcomes, name)))
         except InvalidParameter:
             raise InvalidParameter(name, outcomes, _OUTCOMES) from None
     if isinstance(outcomes, str | bytes | bytearray) or not len(outcomes):
@@ -211,9 +211,9 @@ class _Decay:
 
     def __init__(self, epsilon: float, sensitivity: float, *, monotone: bool) -> None:
         epsilon = checks.query_epsilon(epsilon, "epsilon")
-        shifts = 1 if checks.flag("monotone", monotone) else 2
+        shifts = 1 if checks.flag(monotone, "monotone") else 2
         most = Rate.at_most(epsilon)
-        change = _fraction(checks.positive_real("sensitivity", sensitivity))
+        change = _fraction(checks.positive_real(sensitivity, "sensitivity"))
         self._rate = Fraction(most.numerator, most.denominator * shifts) / change
 
     def exponents(self, scores: list[Any]) -> list[Fraction]:
@@ -380,7 +380,7 @@ class NoisyMax:
 
     def __init__(self, epsilon: float, sensitivity: int = 1, *, monotone: bool = False) -> None:
         """Choose with noise of rate ε/(2·sensitivity), or ε/sensitivity if monotone."""
-        self._rate = rate_for(epsilon, sensitivity, shifts=1 if checks.flag("monotone", monotone) else 2)
+        self._rate = rate_for(epsilon, sensitivity, shifts=1 if checks.flag(monotone, "monotone") else 2)
         self._noise = NoiseLaw.of(self._rate)
 
     def choose(self, scores: list[Any], entropy: Entropy) -> int:

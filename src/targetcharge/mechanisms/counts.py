@@ -168,7 +168,7 @@ def between_thresholds(
 
 
 def _least(threshold: float) -> int:
-    return math.ceil(checks.threshold("threshold", threshold))
+    return math.ceil(checks.threshold(threshold, "threshold"))
 
 
 def _close(middle: Fraction, prior: float | Fraction, tolerance: float | Fraction) -> range:
@@ -186,7 +186,7 @@ def _close(middle: Fraction, prior: float | Fraction, tolerance: float | Fractio
 
 def _exact(name: str, value: float | Fraction, expected: str) -> Fraction:
     """Return a finite number as it was given, unrounded."""
-    real = checks.real(name, value, expected)  # type: ignore[arg-type]  # a fraction is a real number too
+    real = checks.real(value, name, expected)  # type: ignore[arg-type]  # a fraction is a real number too
     if not math.isfinite(real):
         raise InvalidParameter(name, value, expected)
     if isinstance(value, Rational):
@@ -214,7 +214,7 @@ def _noisy(
     targets: tuple[Support, ...] = ANY_PRIOR,
     prior: float | None = None,
 ) -> Algorithm:
-    checks.function_of_data("count", count)
+    checks.function_of_data(count, "count")
     rate = rate_for(epsilon, sensitivity)
     index, publish = operator.index, rule.publish
 

@@ -104,7 +104,7 @@ def distinct_count(
         buckets: from 16 to 2^20; left out, threshold/2k and from 64 to 2^14, or 1,024 without a threshold.
         name: what the transcript calls it.
     """
-    checks.function_of_data("elements", elements)
+    checks.function_of_data(elements, "elements")
     law = _law(epsilon, per_unit)
     least = None if threshold is None else _least(threshold)
     size = fitting_buckets(law.phantoms, least) if buckets is None else _checked(buckets, law.phantoms)
@@ -130,7 +130,7 @@ def distinct_count(
 
 def _law(epsilon: float, per_unit: int) -> MaximaLaw:
     """Return the law for one element of ε/per_unit: a unit's elements may fall into as many buckets."""
-    one = Fraction(checks.query_epsilon(epsilon, "epsilon")) / checks.positive_integer("per_unit", per_unit)
+    one = Fraction(checks.query_epsilon(epsilon, "epsilon")) / checks.positive_integer(per_unit, "per_unit")
     if one < _LEAST_EPSILON:
         least = _LEAST_EPSILON * per_unit
         expected = f"at least {least:g} at per_unit {per_unit}: with less it says nothing"
@@ -139,7 +139,7 @@ def _law(epsilon: float, per_unit: int) -> MaximaLaw:
 
 
 def _least(threshold: float) -> int:
-    if checks.threshold("threshold", threshold) < 1:
+    if checks.threshold(threshold, "threshold") < 1:
         raise InvalidParameter("threshold", threshold, "at least 1, or None to publish every estimate")
     return math.ceil(threshold)
 
@@ -152,7 +152,7 @@ def fitting_buckets(phantoms: int, least: int | None) -> int:
 
 def _checked(buckets: int, phantoms: int) -> int:
     most = min(_MOST, _MOST_PHANTOMS // phantoms)
-    whole = checks.positive_integer("buckets", buckets)
+    whole = checks.positive_integer(buckets, "buckets")
     if not _FEWEST <= whole <= most:
         expected = f"an integer from {_FEWEST} to {most:,}, with {phantoms:,} phantoms in each"
         raise InvalidParameter("buckets", buckets, expected)

@@ -35,7 +35,7 @@ def rate_for(epsilon: float, sensitivity: int, *, shifts: int = 1) -> Rate:
         shifts: how many such changes the noise must hide at once.
     """
     epsilon = checks.query_epsilon(epsilon, "epsilon")
-    quotient = quotient_down(epsilon, shifts * checks.positive_integer("sensitivity", sensitivity))
+    quotient = quotient_down(epsilon, shifts * checks.positive_integer(sensitivity, "sensitivity"))
     if quotient < checks.MIN_QUERY_EPSILON:
         least = checks.MIN_QUERY_EPSILON * shifts * sensitivity
         expected = f"at least {least:g} at sensitivity {sensitivity}: with less it says nothing"

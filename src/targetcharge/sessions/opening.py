@@ -66,7 +66,7 @@ class Declaration:
     ) -> Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
-        checks.choice("meter", meter, ("exact", "renyi"))
+        checks.choice(meter, "meter", ("exact", "renyi"))
         query_epsilon = checks.query_epsilon(query_epsilon)
         computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))

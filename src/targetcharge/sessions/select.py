@@ -57,7 +57,7 @@ def gap(size: float) -> Stop:
     It asks for the *next* score only whether it reaches the floor, which is free if it does not.
     """
     expected = "a number of at least 0"
-    if not 0 <= checks.real("size", size, expected) < math.inf:
+    if not 0 <= checks.real(size, "size", expected) < math.inf:
         raise InvalidParameter("size", size, expected)
 
     def floor(released: Sequence[Released]) -> Number:

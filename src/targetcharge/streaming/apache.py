@@ -89,7 +89,7 @@ def theta(lg_k: int = 10) -> Callable[[int], Counter]:
 
 
 def _size(lg_k: int, least: int, most: int) -> int:
-    if not least <= checks.positive_integer("lg_k", lg_k) <= most:
+    if not least <= checks.positive_integer(lg_k, "lg_k") <= most:
         raise InvalidParameter("lg_k", lg_k, f"an integer from {least} to {most}")
     return int(lg_k)
 

@@ -103,7 +103,7 @@ class Grid:
     def place(self, name: str, value: float) -> int:
         """Return the place of the closest value."""
         expected = "a finite number of at least 0"
-        if not 0 <= checks.real(name, value, expected) < math.inf:
+        if not 0 <= checks.real(value, name, expected) < math.inf:
             raise InvalidParameter(name, value, expected)
         return int(np.abs(np.array(self.values) - min(float(value), self.values[-1])).argmin())
 
@@ -133,7 +133,7 @@ class Grid:
 def _moderate(name: str, value: float) -> float:
     """Return a number whose products with two others are finite and not 0."""
     expected = f"a number from {_LEAST:g} to {_MOST:g}"
-    if not _LEAST <= checks.real(name, value, expected) <= _MOST:
+    if not _LEAST <= checks.real(value, name, expected) <= _MOST:
         raise InvalidParameter(name, value, expected)
     return float(value)
 
@@ -187,7 +187,7 @@ class Consensus:
 def bonus_of(inertia: float, copies: int) -> int:
     """Return the bonus for staying: a share of the copies from 0 up to, but not including, all of them."""
     expected = "a number from 0 up to, but not including, 1"
-    share = checks.real("inertia", inertia, expected)
+    share = checks.real(inertia, "inertia", expected)
     if not 0 <= share < 1:
         raise InvalidParameter("inertia", inertia, expected)
     return int(share * copies)

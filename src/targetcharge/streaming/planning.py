@@ -83,7 +83,7 @@ def plan(
         InvalidParameter: if so few copies cannot do it.
     """
     check_budget(budget)
-    estimates = checks.positive_integer("estimates", estimates)
+    estimates = checks.positive_integer(estimates, "estimates")
     grid = Grid(smallest, largest, tolerance)
     weight = check_copies(copies) + bonus_of(inertia, copies)
     if query_epsilon is not None:
@@ -119,7 +119,7 @@ def share_of_wrong_copies(budget: Budget, failure: float) -> float:
         failure: the probability that one copy is ever wrong on a stream that does not depend on it.
     """
     expected = "a probability, from 0 to 1"
-    probability = checks.real("failure", failure, expected)
+    probability = checks.real(failure, "failure", expected)
     if not 0 <= probability <= 1:
         raise InvalidParameter("failure", failure, expected)
     check_budget(budget)

@@ -69,7 +69,7 @@ class DistinctValues:
 
     def __post_init__(self) -> None:
         """Check the size."""
-        if checks.positive_integer("size", self.size) < _LEAST_SIZE:
+        if checks.positive_integer(self.size, "size") < _LEAST_SIZE:
             raise InvalidParameter("size", self.size, f"an integer of at least {_LEAST_SIZE}")
 
     def copies(self, count: int, entropy: Entropy) -> DistinctCopies:
@@ -163,7 +163,7 @@ class SecondMoment:
 
     def __post_init__(self) -> None:
         """Check the number of rows."""
-        checks.positive_integer("rows", self.rows)
+        checks.positive_integer(self.rows, "rows")
 
     def copies(self, count: int, entropy: Entropy) -> MomentCopies:
         """Return independent copies."""

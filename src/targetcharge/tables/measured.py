@@ -90,7 +90,7 @@ def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Me
 
 def _bound(name: str, value: float) -> Fraction:
     expected = f"a number between {-_MOST:g} and {_MOST:g}"
-    number = checks.real(name, value, expected)
+    number = checks.real(value, name, expected)
     if not abs(number) <= _MOST:
         raise InvalidParameter(name, value, expected)
     return Fraction(value) if isinstance(value, int) else Fraction(number)
@@ -121,12 +121,12 @@ def _distinct(
     what: Distinct, where: Predicate | None, schema: Mapping[str, Column], threshold: float | None
 ) -> Measured:
     column = column_of(what.column, schema)
-    per_unit = checks.positive_integer("per_unit", what.per_unit)
+    per_unit = checks.positive_integer(what.per_unit, "per_unit")
     if threshold is None:
         expected = "asked with `above`: a sketch is sharp near a threshold, and released only above it"
         raise InvalidParameter("what", what, expected)
     expected = f"from 1 to {_MOST_BUCKETS // _ROOM:,} for distinct values"
-    if not 1 <= checks.threshold("threshold", threshold) <= _MOST_BUCKETS // _ROOM:
+    if not 1 <= checks.threshold(threshold, "threshold") <= _MOST_BUCKETS // _ROOM:
         raise InvalidParameter("threshold", threshold, expected)
     buckets = max(_FEWEST_BUCKETS, 1 << math.ceil(math.log2(_ROOM * threshold)))
     text = _text("distinct", f"{column.name}, {per_unit} for each unit" if per_unit > 1 else column.name, where)

@@ -96,8 +96,8 @@ def open_table(
 
     check_budget(budget)
     query_epsilon = checks.query_epsilon(query_epsilon)
-    checks.choice("charging", charging, ("shared", "individual"))
-    checks.flag("new_data", new_data)
+    checks.choice(charging, "charging", ("shared", "individual"))
+    checks.flag(new_data, "new_data")
     if not isinstance(unit, str | Row):
         raise InvalidParameter("unit", unit, "the name of a column, or tc.ROW for every row alone")
     where = new_ledger_place(source) if ledger is None else ledger

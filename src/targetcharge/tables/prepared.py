@@ -201,7 +201,7 @@ class Prepared:
 
     def steps(self, name: str, value: float) -> int:
         """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
-        steps = self.gauge.least(checks.threshold(name, value))
+        steps = self.gauge.least(checks.threshold(value, name))
         if not abs(steps) <= checks.MAX_THRESHOLD:
             most = self.gauge.value(int(checks.MAX_THRESHOLD))
             raise InvalidParameter(
@@ -211,8 +211,8 @@ class Prepared:
 
     def band(self, question: BetweenQuestion) -> tuple[int, int]:
         """Return the ends of a band, in steps."""
-        least, high = self.steps("low", question.low), checks.threshold("high", question.high)
-        if high < checks.threshold("low", question.low):
+        least, high = self.steps("low", question.low), checks.threshold(question.high, "high")
+        if high < checks.threshold(question.low, "low"):
             raise InvalidParameter("high", high, f"at least low, {question.low!r}")
         most = self.gauge.most(high)
         if most < least:
@@ -223,9 +223,9 @@ class Prepared:
     def _unchanged(self, prior: float, tolerance: float) -> tuple[Fraction, Fraction]:
         """Return the middle and the reach, in steps, of what counts as unchanged."""
         expected = "a number of at least 0"
-        if not 0 <= checks.real("tolerance", tolerance, expected) <= checks.MAX_THRESHOLD:
+        if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
             raise InvalidParameter("tolerance", tolerance, expected)
-        checks.threshold("prior", prior)
+        checks.threshold(prior, "prior")
         low, high = self.gauge.least(prior - tolerance), self.gauge.most(prior + tolerance)
         if low > high:
             low = high = self.gauge.steps(prior)

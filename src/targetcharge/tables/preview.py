@@ -184,7 +184,7 @@ def _distances(given: Sequence[float] | None, scale: float) -> list[float]:
     expected = "a list of numbers, negative for below the threshold"
     if not isinstance(given, list | tuple):
         raise InvalidParameter("distances", given, expected)
-    found = [checks.real("distances", each, expected) for each in given]
+    found = [checks.real(each, "distances", expected) for each in given]
     for each in found:
         if not abs(each) <= checks.MAX_THRESHOLD:
             raise InvalidParameter("distances", each, expected)

@@ -281,7 +281,7 @@ class Table:
         return self._watched(questions.watch(where, by, keys, threshold), epsilon)
 
     def _watched(self, question: Watch, epsilon: float | None) -> LazyAnswers:
-        checks.threshold("threshold", question.threshold)
+        checks.threshold(question.threshold, "threshold")
         prepared = self._prepare(question, epsilon)
         batch = prepared.batch(individual=self._numbers.individual)
         return LazyAnswers(self._each(batch), prepared.by, batch.keys)
@@ -318,7 +318,7 @@ class Table:
 
     def _top(self, question: Top, stop: Stop | None, epsilon: float | None) -> Answers:
         if question.threshold is not None:
-            checks.threshold("threshold", question.threshold)
+            checks.threshold(question.threshold, "threshold")
         prepared = self._prepare(question, epsilon)
         batch = prepared.batch(individual=self._numbers.individual)
         self._engine.check_unchanged()

@@ -70,12 +70,12 @@ class Between(Target):
 
     def __post_init__(self) -> None:
         """Check that the band is finite and holds an integer, and that the sensitivity is one."""
-        checks.threshold("low", self.low)
-        checks.threshold("high", self.high)
+        checks.threshold(self.low, "low")
+        checks.threshold(self.high, "high")
         if self.width < 1:
             expected = f"at least low, with an integer in the closed band from low = {self.low!r} to high"
             raise InvalidParameter("high", self.high, expected)
-        object.__setattr__(self, "sensitivity", checks.positive_integer("sensitivity", self.sensitivity))
+        object.__setattr__(self, "sensitivity", checks.positive_integer(self.sensitivity, "sensitivity"))
 
     @property
     def width(self) -> int:

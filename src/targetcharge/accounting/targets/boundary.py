@@ -42,7 +42,7 @@ class Boundary(Target):
     def __post_init__(self) -> None:
         """Refuse a caution that has no price."""
         expected = f"a number from 1 to {prices.MOST_CAUTION:g}; 1 is the paper's wrapper"
-        number = checks.real("caution", self.caution, expected)
+        number = checks.real(self.caution, "caution", expected)
         if not 1 <= number <= prices.MOST_CAUTION:
             raise InvalidParameter("caution", self.caution, expected)
         object.__setattr__(self, "caution", number)

@@ -211,8 +211,8 @@ def attack(
     search = _Search(opened, claim or Claim.of(session), limit)
     chosen = _tools(session, scale, tools)
     session.close()
-    questions = checks.positive_integer("questions", questions)
-    restarts = 2 * len(chosen) if restarts is None else checks.positive_integer("restarts", restarts)
+    questions = checks.positive_integer(questions, "questions")
+    restarts = 2 * len(chosen) if restarts is None else checks.positive_integer(restarts, "restarts")
     strategies = search.strategies(np.random.default_rng(seed), chosen, scale, questions, restarts, steps)
     for done, strategy in enumerate(strategies, 1):
         search.consider(strategy)

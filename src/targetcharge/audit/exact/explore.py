@@ -236,7 +236,7 @@ def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
         InvalidParameter: if a pair is not as declared, or the game does not follow from what was seen.
         TooLarge: if there are more runs than the limit, with an estimate of how many.
     """
-    limit = checks.positive_integer("limit", limit)
+    limit = checks.positive_integer(limit, "limit")
     if not callable(game):
         raise InvalidParameter("game", game, "a function of a Player")
     seen: dict[View, Chances] = {}

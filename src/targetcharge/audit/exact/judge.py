@@ -167,7 +167,7 @@ def opener(
         alternatives: as for a session.
         computation_delta: as for a session; it is added to the budget.
     """
-    checks.choice("meter", meter, ("exact", "renyi"))
+    checks.choice(meter, "meter", ("exact", "renyi"))
     hits, delta = checks.hits(hits), checks.positive_delta(delta)
     chosen = alternatives or targets or NotPrior(prior=False)
     members = [chosen] if isinstance(chosen, Target) else list(chosen)

@@ -98,7 +98,7 @@ def black_box(
     entropy = PredictableEntropy(np.random.SeedSequence(_seed(seed)).spawn(1)[0])
     subject, data = Subject.of(run), (data0, data1)
     claim = subject.promised(claim, data, entropy)
-    _check_runs(checks.positive_integer("runs", runs), claim, alpha)
+    _check_runs(checks.positive_integer(runs, "runs"), claim, alpha)
     own = given_features(features)
     samples = collect(subject, data, runs, seed, _workers(workers), progress)
     _check_random(subject, samples, runs)
@@ -208,7 +208,7 @@ def implied_delta(claim: Budget, epsilon: float) -> float:
 
 def _confidence(value: float) -> float:
     expected = "a number from 0.5 to 1, and below 1"
-    if not 0.5 <= checks.real("confidence", value, expected) < 1:
+    if not 0.5 <= checks.real(value, "confidence", expected) < 1:
         raise InvalidParameter("confidence", value, expected)
     return value
 
@@ -221,7 +221,7 @@ def _seed(value: int) -> int:
 
 def _workers(value: int | None) -> int:
     if value is not None:
-        return checks.positive_integer("workers", value)
+        return checks.positive_integer(value, "workers")
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -165,7 +165,7 @@ def check_neighbours(data0: object, data1: object, relation: str = "add-remove")
     Raises:
         InvalidParameter: if they are not; it says how they differ.
     """
-    checks.choice("relation", relation, (*_RELATIONS, "any"))
+    checks.choice(relation, "relation", (*_RELATIONS, "any"))
     if relation == "any":
         return
     allowed, change = _RELATIONS[relation]

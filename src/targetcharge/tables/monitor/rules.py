@@ -97,8 +97,8 @@ class Rule:
         """Refuse what makes no sense, whatever the table."""
         check_name(self.name, "rule")
         what = what_of(self.what)
-        checks.flag("so_far", self.so_far)
-        checks.flag("anew", self.anew)
+        checks.flag(self.so_far, "so_far")
+        checks.flag(self.anew, "anew")
         self._check_figures()
         if self.threshold is None and isinstance(what, Distinct):
             raise InvalidParameter("threshold", None, "given for distinct values")
@@ -118,16 +118,16 @@ class Rule:
     def _check_figures(self) -> None:
         for name in ("threshold", "prior"):
             if (value := getattr(self, name)) is not None:
-                checks.threshold(name, value)
-        if self.margin is not None and checks.threshold("margin", self.margin) < 0:
+                checks.threshold(value, name)
+        if self.margin is not None and checks.threshold(self.margin, "margin") < 0:
             raise InvalidParameter("margin", self.margin, "a number of at least 0")
         if self.threshold is not None and self.margin is not None:
-            checks.threshold("threshold - margin", self.threshold - self.margin)
+            checks.threshold(self.threshold - self.margin, "threshold - margin")
         if isinstance(self.tolerance, str):
             if not _PERCENT.fullmatch(self.tolerance):
                 raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
         elif self.tolerance is not None and (
-            not 0 <= checks.real("tolerance", self.tolerance, _TOLERANCE) <= checks.MAX_THRESHOLD
+            not 0 <= checks.real(self.tolerance, "tolerance", _TOLERANCE) <= checks.MAX_THRESHOLD
         ):
             raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
 
