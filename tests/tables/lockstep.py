@@ -176,8 +176,8 @@ class Twins:
         cuts = {each.threshold for each in asked}
         return self.call(lambda table: table.ask_many(asked), cuts, (min(cuts), math.inf))
 
-    def top(self, by, keys, k, cuts, **options):
-        return self.call(lambda table: table.top(None, by, keys, k, **options), cuts)
+    def top(self, by, keys, k, cuts, *, where=None, **options):
+        return self.call(lambda table: table.top(where, by, keys, k, **options), cuts)
 
     def release(self, where, cuts, least=None):
         """Drawn a number that is published from `least` on, if at all; `cuts` are those of later revisions."""

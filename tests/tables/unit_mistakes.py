@@ -41,11 +41,11 @@ class OwnEntries:
     """A ledger of which only the entries of one session are seen."""
 
     def __init__(self, ledger):
-        self._ledger, self._seqs, self._number = ledger, set(), ledger.number
+        self._ledger, self._seqs, self._number = ledger, set(), ledger.next_seq
 
-    def number(self):
-        seq = self._number()
-        self._seqs.add(seq)
+    def next_seq(self, count=1):
+        seq = self._number(count)
+        self._seqs.update(range(seq, seq + count))
         return seq
 
     def since(self, number):
@@ -64,7 +64,7 @@ def others_are_not_looked_at(monkeypatch):
     def selfish(units, ledger):
         if not hasattr(units, "own"):
             units.own = OwnEntries(ledger)
-            ledger.number = units.own.number
+            ledger.next_seq = units.own.next_seq
         read(units, units.own)
 
     monkeypatch.setattr(UnitMeters, "read_ledger", selfish)

@@ -282,8 +282,10 @@ def prepare(
     threshold = question.threshold if isinstance(question, Above | Watch) else None
     prepared = Prepared(question, epsilon, *measured(question.what, schema, threshold))
     _check_grid(prepared)
-    if threshold is not None:
-        prepared.steps("threshold", threshold)
+    if isinstance(question, Above | Watch | SideQuestion):
+        prepared.steps("threshold", question.threshold)
+    elif isinstance(question, BetweenQuestion):
+        prepared.band(question)
     if isinstance(question, Watch | Top):
         if isinstance(prepared.measure, Sketch):
             msg = "distinct values are not counted key by key: ask `distinct_above` for each key"

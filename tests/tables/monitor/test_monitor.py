@@ -294,8 +294,8 @@ def test_labels_are_text_and_answers_keep_them():
         ({"prior": "3"}, "prior is '3'"),
         ({"by": "kind"}, "keys is None; it must be given with by"),
         ({"keys": ["a"]}, "by is None; it must be given with keys"),
-        ({"what": 3}, "what is 3"),
-        ({"what": tc.questions.distinct("x"), "threshold": None, "tolerance": 5}, "given for distinct values"),
+        ({"where": 3}, "where is 3"),
+        ({"where": tc.questions.distinct("x"), "threshold": None, "tolerance": 5}, "given for distinct values"),
     ],
 )
 def test_rules_that_make_no_sense(given, problem):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
 from targetcharge.tables.monitor.rules import Rule, check_name, check_rule, day_column
@@ -178,8 +178,6 @@ class Monitor:
             first = questions[0]
             try:
                 answers = self._table.ask(first) if isinstance(first, Watch) else self._table.ask_many(questions)
-            except BudgetSpent as error:
-                return str(error)
             except NotAllowed as error:
                 if not place:
                     raise

@@ -4,7 +4,7 @@ What is known of a number is a function of the rule and of the transcript, so ev
 crash loses nothing.
 
 >>> Rule("late", "delay > 60", threshold=150)
-Rule(name='late', what='delay > 60', threshold=150)
+Rule(name='late', where='delay > 60', threshold=150)
 >>> Rule("flying", tolerance="15%").reach(3000)
 450
 >>> Rule("late", threshold=150, margin=-1)
@@ -68,7 +68,7 @@ class Rule:
 
     Attributes:
         name: of the rule; alerts carry it.
-        what: a predicate, None for all units, or made by `tc.questions.total` or `tc.questions.distinct`.
+        where: a predicate, None for all units, or made by `tc.questions.sum` or `tc.questions.distinct`.
         threshold: reaching it is reported, and so is falling below it again.
         tolerance: a number that is further from the last published one has moved: in units of the number, or a
             share such as "15%". Left out, only the threshold counts.
@@ -83,7 +83,7 @@ class Rule:
     """
 
     name: str
-    what: Asked = None
+    where: Asked = None
     threshold: float | None = None
     tolerance: float | str | None = None
     margin: float | None = None
@@ -96,7 +96,7 @@ class Rule:
     def __post_init__(self) -> None:
         """Refuse what makes no sense, whatever the table."""
         check_name(self.name, "rule")
-        what = what_of(self.what)
+        what = what_of(self.where)
         checks.flag(self.so_far, "so_far")
         checks.flag(self.anew, "anew")
         self._check_figures()
@@ -217,7 +217,7 @@ class CheckedRule:
 
     def _number(self, day: dt.date, place: int | None = None) -> What:
         """Return the number of a day: of one key, or of none."""
-        what = what_of(self.rule.what)
+        what = what_of(self.rule.where)
         parts = [] if what.where is None else [f"({what.where})"]
         if self.keys is not None and place is not None:
             parts.append(str(self.keys.where(place)))
@@ -290,7 +290,7 @@ def check_rule(rule: Rule, table: Table, day: Column | None) -> CheckedRule:
     """
     if rule.so_far and day is None:
         raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
-    what, threshold = what_of(rule.what), rule.threshold
+    what, threshold = what_of(rule.where), rule.threshold
     # Its text is read by itself here, before others are put beside it.
     asked = questions.value(what) if threshold is None else questions.above(what, threshold)
     scale = table.preview(asked).scale
@@ -319,7 +319,7 @@ def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None
     """
     figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
     flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
-    what = what_of(rule.what)
+    what = what_of(rule.where)
     # The text that ledgers of the first format were versioned by: another one would start every rule anew.
     text = f"Units(where={what.where!r})" if isinstance(what, Count) else repr(what)
     body = canonical({"what": text, **figures, **flags})
