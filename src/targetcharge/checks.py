@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import TYPE_CHECKING
 
 from targetcharge.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_QUERY_EPSILON = 10.0
 """Above this a single answer is all but the truth (odds of e^10 = 22026 to 1)."""
@@ -50,6 +54,13 @@ def real(value: float, name: str, expected: str) -> float:
     return number
 
 
+def _fitting(value: float, name: str, expected: str, fits: Callable[[float], bool]) -> float:
+    number = real(value, name, expected)
+    if not fits(number):
+        raise InvalidParameter(name, value, expected)
+    return number
+
+
 def query_epsilon(
     value: float,
     name: str = "query_epsilon",
@@ -58,57 +69,38 @@ def query_epsilon(
 ) -> float:
     """Return the ε of one computation, in [1e-9, most]."""
     expected = f"a number from {MIN_QUERY_EPSILON:g} to {most:g}, the ε of {what}"
-    number = real(value, name, expected)
-    if not MIN_QUERY_EPSILON <= number <= most:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, expected, lambda number: MIN_QUERY_EPSILON <= number <= most)
 
 
 def epsilon(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction: above 0 and at most 10,000."""
     expected = f"finite, above 0 and at most {MAX_EPSILON:g}"
-    number = real(value, name, expected)
-    if not 0 < number <= MAX_EPSILON:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, expected, lambda number: 0 < number <= MAX_EPSILON)
 
 
 def epsilon_or_zero(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction where 0 is allowed: from 0 to 10,000."""
     expected = f"finite, at least 0 and at most {MAX_EPSILON:g}"
-    number = real(value, name, expected)
-    if not 0 <= number <= MAX_EPSILON:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, expected, lambda number: 0 <= number <= MAX_EPSILON)
 
 
 def delta(value: float, name: str = "delta") -> float:
     """Return a δ in [0, 1)."""
-    expected = "a number in [0, 1)"
-    number = real(value, name, expected)
-    if not 0 <= number < 1:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, "a number in [0, 1)", lambda number: 0 <= number < 1)
 
 
 def positive_delta(value: float, name: str = "delta") -> float:
     """Return a δ in [1e-90, 1): where misses are free there is no guarantee with δ = 0."""
-    number = delta(value, name)
-    if number < MIN_DELTA:
-        raise InvalidParameter(
-            name,
-            value,
-            f"at least {MIN_DELTA:g}: any number of misses is free, so no such guarantee exists with delta 0",
-        )
-    return number
+    expected = f"at least {MIN_DELTA:g}: any number of misses is free, so no such guarantee exists with delta 0"
+    delta(value, name)
+    return _fitting(value, name, expected, lambda number: number >= MIN_DELTA)
 
 
 def share_of_delta(value: float, name: str = "delta") -> float:
     """Return a part of a δ, for bounds in closed form: above 0 and below 1."""
-    number = delta(value, name)
-    if number == 0:
-        raise InvalidParameter(name, value, "above 0: this bound grows without limit as it falls")
-    return number
+    expected = "above 0: this bound grows without limit as it falls"
+    delta(value, name)
+    return _fitting(value, name, expected, lambda number: number > 0)
 
 
 def hits(value: int, name: str = "hits") -> int:
@@ -124,19 +116,12 @@ def hits(value: int, name: str = "hits") -> int:
 def q(value: float, name: str = "q") -> float:
     """Return the q of a target, in (0, 1] and no smaller than 1e-12."""
     expected = f"a number in (0, 1], and at least {MIN_Q:g} to be of use"
-    number = real(value, name, expected)
-    if not MIN_Q <= number <= 1:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, expected, lambda number: MIN_Q <= number <= 1)
 
 
 def order(value: float, name: str = "order") -> float:
     """Return a Rényi order: finite and above 1."""
-    expected = "finite and above 1"
-    number = real(value, name, expected)
-    if not 1 < number < math.inf:
-        raise InvalidParameter(name, value, expected)
-    return number
+    return _fitting(value, name, "finite and above 1", lambda number: 1 < number < math.inf)
 
 
 def choice(value: str, name: str, choices: tuple[str, ...]) -> str:
@@ -149,9 +134,7 @@ def choice(value: str, name: str, choices: tuple[str, ...]) -> str:
 def threshold(value: float, name: str) -> float:
     """Return a number that a count is compared with, as it was given: from -2^53 to 2^53."""
     expected = "a number between -2^53 and 2^53, as counts are"
-    number = real(value, name, expected)
-    if not abs(number) <= MAX_THRESHOLD:
-        raise InvalidParameter(name, value, expected)
+    number = _fitting(value, name, expected, lambda number: abs(number) <= MAX_THRESHOLD)
     given: object = value
     return value if isinstance(given, numbers.Rational) else number
 
@@ -171,9 +154,7 @@ def place(value: int, name: str, most: int, what: str) -> int:
 
 def positive_real(value: float, name: str) -> float:
     """Return a finite number above 0, as it was given."""
-    expected = "finite and above 0"
-    if not 0 < real(value, name, expected) < math.inf:
-        raise InvalidParameter(name, value, expected)
+    _fitting(value, name, "finite and above 0", lambda number: 0 < number < math.inf)
     return value
 
 
