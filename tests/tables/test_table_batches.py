@@ -14,6 +14,7 @@ import pytest
 from tests.tables.people import MANY, near, opened, table
 
 import targetcharge as tc
+from targetcharge.engines.duckdb import measuring
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q
@@ -95,18 +96,18 @@ def test_sums_by_key():
 
 @pytest.fixture
 def scans(monkeypatch):
-    """The names of the methods with which the data is read, as it is."""
+    """The names of what makes the queries, as the data is read."""
     found = []
 
     def told(name, inner):
-        def outer(engine, *arguments, **options):
+        def outer(*arguments, **options):
             found.append(name)
-            return inner(engine, *arguments, **options)
+            return inner(*arguments, **options)
 
         return outer
 
-    for name in ("_by_key", "_one"):
-        monkeypatch.setattr(DuckDBEngine, name, told(name, getattr(DuckDBEngine, name)))
+    for place, name in ((DuckDBEngine, "_by_key"), (measuring, "query_of")):
+        monkeypatch.setattr(place, name, told(name, getattr(place, name)))
     return found
 
 
@@ -209,7 +210,7 @@ def test_questions_that_differ_in_a_value_share_a_scan_and_are_answered_each_for
     both = [each for pair in zip(values, sums, strict=True) for each in pair]
     with opened() as t:
         answers = t.ask_many([*both, q.above("kind = 'c'", 5000), q.value(A, prior=6000, tolerance=1000)])
-        assert scans == ["_by_key", "_by_key", "_one", "_one"]
+        assert scans == ["_by_key", "_by_key", "query_of", "query_of"]
         assert [answer.hit for answer in answers] == [False] * 162
         truths = {"a": 6000, "b": 3000, "c": 0}
         answers = t.ask_many([q.value(f"kind = '{kind}'") for kind in "cabac"])
