@@ -19,6 +19,7 @@ from benchmarks.pate.gnmax import (
 )
 from scipy.integrate import quad
 from scipy.stats import norm
+from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.accounting.baselines import optimal_hits
@@ -190,7 +191,7 @@ def test_real_sessions_give_what_was_computed(setting):
     given = votes.Votes(random.multinomial(250, shares).astype(float), random.integers(0, 3, 300))
     guesses = given.counts.argmax(axis=1)
     expected = setting.expected(given, running.EPSILON, guesses)
-    sessions = 120
+    sessions = size(40, 400)
     found = [running.session(given, setting, expected, guesses, random)[0] for _ in range(sessions)]
     error = np.std(found, ddof=1) / math.sqrt(sessions)
     assert abs(np.mean(found) - expected.labels) < 7 * error + 0.5

@@ -1,9 +1,11 @@
 """Every aggregator is ε-DP, and every mode worth its price: all votes of a few teachers and all neighbours."""
 
+import itertools
 import math
 
 import pytest
 from tests.learning.small_votes import LAWS, noisy_max, pairs, published, tables, with_test
+from tests.sizes import spread
 
 import targetcharge as tc
 
@@ -68,10 +70,10 @@ def test_power_a_choice_at_rate_epsilon_is_not(mechanism):
     assert worst_loss(found, pairs(5, 3)) > 1.3 * 0.3
 
 
-@pytest.mark.parametrize("mechanism", LAWS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("share", [0.2, 0.5])
-@pytest.mark.parametrize("threshold", [1, 3, 4, 30])
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "share", "threshold"),
+    spread(itertools.product(LAWS, EPSILONS, [0.2, 0.5], [1, 3, 4, 30]), 24),
+)
 def test_a_choice_after_a_test_of_agreement_is_private(mechanism, epsilon, share, threshold):
     for teachers, classes in ensembles(mechanism):
         found = laws(mechanism, epsilon, teachers, classes, (threshold, share))
