@@ -10,7 +10,7 @@ dear,,50000,fare,0,100
 - {name: dear, sum: fare, lower: 0, upper: 100, threshold: 50000}
 
 >>> question_of({"where": "age > 65", "threshold": 1200})
-Above(what=Units(where='age > 65'), threshold=1200, prior=None, tolerance=0)
+Above(what=Count(where='age > 65'), threshold=1200, prior=None, tolerance=0)
 >>> question_of({"sum": "fare", "lower": 0})
 Traceback (most recent call last):
 targetcharge.errors.InvalidParameter: upper is None; it must be given with sum

@@ -1,6 +1,7 @@
 """Prepared questions: what was asked of a table, parsed, measured and described, to the ledger and back.
 
 >>> from targetcharge.queries.columns import Column, Kind
+>>> from targetcharge.tables import questions
 >>> schema = {"age": Column("age", Kind.NUMBER)}
 >>> prepared = prepare(questions.above("age > 65", threshold=100), schema, epsilon=0.1)
 >>> prepared.name, prepared.record

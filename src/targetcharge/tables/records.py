@@ -2,6 +2,7 @@
 
 A record says enough to tell, from the table and an answer's key, who contributed to the answer and how much.
 
+>>> from targetcharge.queries.measures import Count
 >>> record = record_of(questions.above("age > 65", threshold=100), Count(None), None)
 >>> record
 '{"what":{"count":"age > 65"},"above":100}'
