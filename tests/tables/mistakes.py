@@ -78,10 +78,10 @@ def asked():
         yield f"high: {name}", lambda t, n=number: t.between(None, 5, n)
         yield f"side: {name}", lambda t, n=number: t.side(None, n)
         yield f"distance: {name}", lambda t, n=number: t.preview(q.above(None, 5), [1, n])
-        yield f"tolerance: {name}", lambda t, n=number: t.count(None, prior=5, tolerance=n)
         yield f"lower: {name}", lambda t, n=number: t.sum_above("age", n, 9, threshold=5)
         yield f"upper: {name}", lambda t, n=number: t.sum_above("age", 0, n, threshold=5)
         if number is not None:
+            yield f"tolerance: {name}", lambda t, n=number: t.count(None, prior=5, tolerance=n)
             yield f"prior: {name}", lambda t, n=number: t.count(None, prior=n)
             yield f"threshold of a top: {name}", lambda t, n=number: t.top(None, "kind", ["a"], threshold=n)
     yield "tolerance below 0", lambda t: t.count(None, prior=5, tolerance=-1)

@@ -71,7 +71,9 @@ def _text(name: str, inside: str, where: Predicate | None) -> str:
 def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Measured:
     column = column_of(what.column, schema)
     if column.kind is not Kind.NUMBER:
-        raise InvalidParameter("column", what.column, f"a number to be added up, and it is {column.kind}")
+        raise InvalidParameter(
+            "column", what.column, f"a number to be added up, and it is {column.kind}", kind=column.kind
+        )
     lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
     if lower > upper:
         raise InvalidParameter("lower", what.lower, f"at most upper, {what.upper!r}")

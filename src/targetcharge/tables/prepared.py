@@ -156,7 +156,7 @@ class Prepared:
                 least = self.steps("threshold", question.threshold) if isinstance(question, Above) else None
                 prior = prior_value(question.prior)
                 if prior is not None:
-                    band = self._unchanged(prior, question.tolerance or 0)
+                    band = self._unchanged(prior, 0 if question.tolerance is None else question.tolerance)
                     inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
                     return replace(inner, prior=prior)
                 if least is None:
