@@ -187,7 +187,7 @@ CALLS = {
     "sum": lambda t: t.sum_above("age", 0, 9, threshold=5),
     "distinct": lambda t: t.distinct_above("age", 5),
     "watch": lambda t: t.watch(None, "kind", ["a"], 5),
-    "lazy": lambda t: list(t.iter_watch(None, "kind", ["a"], 5)),
+    "lazy": lambda t: t.iter_watch(None, "kind", ["a"], 5).all(),
     "top": lambda t: t.top(None, "kind", ["a", "b"]),
     "many": lambda t: t.ask_many([q.above(None, 5), q.value(None)]),
     "release": lambda t: t.release(None, {5}),
@@ -203,9 +203,13 @@ def test_the_end_of_a_budget(monkeypatch, tmp_path, kind):
 
     first, second = twice(monkeypatch, tmp_path, kind, see)
     compare(first, second)
-    after = {name: seen for name, seen in first.items() if name.startswith("after it")}
-    check_ours(after, tc.BudgetSpent)
+    after = {name.removeprefix("after it: "): seen for name, seen in first.items() if name.startswith("after it")}
     assert len(after) == len(CALLS)
+    several = {name: after.pop(name) for name in ("watch", "lazy", "top", "many")}
+    check_ours(after, tc.BudgetSpent)
+    for name, (text, error) in several.items():
+        assert error is None, name
+        assert "does not cover it" in text, name
 
 
 @pytest.mark.parametrize("kind", KINDS)
