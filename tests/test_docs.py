@@ -11,8 +11,13 @@ FOLDERS = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != 
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in folder.rglob("*.md"))])
 SOURCES = sorted([*PAGES, *(file for folder in FOLDERS for file in folder.rglob("*.py"))])
 
+PACKAGE = ROOT / "src" / "targetcharge"
+BASES = (ROOT, PACKAGE)
+
 MENTION = re.compile(r"\bdocs/[\w./-]+\.md(?:#[\w-]+)?")  # anywhere: a page, from the root
 LINK = re.compile(r"\]\(([^)\s]+)\)")  # in a page: relative to the page
+INLINE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w.-]+/[\w./-]*|[\w-]+\.(?:py|md)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 
@@ -66,6 +71,31 @@ def test_every_page_is_in_the_navigation():
     listed = re.findall(r"^ +- ([\w./-]+\.md)$", text(ROOT / "mkdocs.yml"), re.MULTILINE)
     docs = ROOT / "docs"
     assert sorted(listed) == sorted(str(page.relative_to(docs)) for page in docs.rglob("*.md"))
+
+
+def test_files_that_the_maps_name_exist():
+    """A path from the root or from the package, or the bare name of a file in the sources or tests."""
+    names = {file.name for file in SOURCES}
+    wrong = []
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"):
+        paths = [code for code in INLINE.findall(text(page)) if PATH.fullmatch(code)]
+        assert len(paths) > 30
+        wrong += [
+            path for path in paths if path not in names and not any((base / path).exists() for base in BASES)
+        ]
+    assert wrong == []
+
+
+def test_every_package_is_on_the_map():
+    words = text(ROOT / "docs" / "architecture.md")
+    parts = [part for part in PACKAGE.iterdir() if part.is_dir() or part.suffix == ".py"]
+    names = {part.name if part.is_file() else f"{part.name}/" for part in parts if not part.name.startswith("__")}
+    assert {name for name in names if f"`{name}`" not in words} == set()
+
+
+def test_the_glossary_is_short():
+    words = text(ROOT / "docs" / "architecture.md").partition("## Words")[2].partition("## Packages")[0]
+    assert 20 <= len(re.findall(r"\*\*[^*]+\*\*", words)) <= 25
 
 
 def test_a_broken_link_would_be_seen(tmp_path):
