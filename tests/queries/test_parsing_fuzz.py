@@ -1,8 +1,6 @@
 """Any text whatsoever is a predicate on the table's columns or InvalidParameter, and nothing else happens.
 
 What parses is rendered and run by the real engine, which must not raise, and must count what the tree means.
-
-TARGETCHARGE_TEXTS is how many texts there are.
 """
 
 import logging

@@ -1,7 +1,4 @@
-"""No unit changes a measure by more than its declared sensitivity: all its rows added or removed, by brute force.
-
-TARGETCHARGE_TABLES sets how many random tables are tried.
-"""
+"""No unit changes a measure by more than its declared sensitivity: all its rows added or removed, by brute force."""
 
 from __future__ import annotations
 
