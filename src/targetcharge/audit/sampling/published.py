@@ -169,9 +169,9 @@ def _rarer(value: object, types: list[str]) -> Hashable:
     match value:
         case Session():
             with value:
-                return _plain([facts_of(answer) for answer in value.transcript], types)
+                return _plain([plain_answer(answer) for answer in value.transcript], types)
         case Answer():
-            return _plain(facts_of(value), types)
+            return _plain(plain_answer(value), types)
         case Release():
             return _plain((value.released, value.outcome), types)
         case np.ndarray():
@@ -198,7 +198,7 @@ def _rarer(value: object, types: list[str]) -> Hashable:
     return value
 
 
-def facts_of(answer: Answer) -> tuple[object, ...]:
+def plain_answer(answer: Answer) -> tuple[object, ...]:
     """Return what an answer tells, without the time and the ledger's numbers."""
     return answer.hit, answer.outcome, answer.candidate, answer.algorithm
 

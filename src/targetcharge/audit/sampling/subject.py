@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.targets import Everything
-from targetcharge.audit.sampling.published import CannotCountError, Published, Raised, facts_of, published_of
+from targetcharge.audit.sampling.published import CannotCountError, Published, Raised, plain_answer, published_of
 from targetcharge.errors import ComputationFailed, InvalidParameter, Refused
 from targetcharge.mechanisms import Algorithm
 from targetcharge.mechanisms.algorithm import function_name, takes_entropy
@@ -149,7 +149,7 @@ def interaction(opening: Callable[[Any], Session], script: Callable[[Session], o
                 script(session)
             except (Refused, ComputationFailed) as error:
                 ended = type(error).__name__
-            return tuple(map(facts_of, session.transcript)), ended
+            return tuple(map(plain_answer, session.transcript)), ended
 
     return play
 
