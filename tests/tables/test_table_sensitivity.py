@@ -1,4 +1,4 @@
-"""No unit changes a measure by more than its declared sensitivity: all its rows added or removed, by brute force."""
+"""No unit changes a measure by more than its declared sensitivity: its rows added or removed, by brute force."""
 
 from __future__ import annotations
 
