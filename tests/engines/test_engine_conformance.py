@@ -23,6 +23,11 @@ TABLES = size(5, 20)
 @settings(max_examples=TABLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_all_measures_of_random_tables(name, data):
+    compare_with_the_reference(name, data)
+
+
+def compare_with_the_reference(name, data):
+    """Draw a table and questions about it, and ask both an engine over this source and the reference."""
     source = SOURCES[name]
     table = source.fitted(data.draw(tables(source.types), label="table"))
     unit = data.draw(st.none() | st.sampled_from(list(table.types)), label="unit")

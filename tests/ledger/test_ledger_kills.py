@@ -2,11 +2,11 @@
 
 import random
 import time
-from collections import Counter
 
 import pytest
 from tests.ledger import children
 from tests.ledger.asking import approximate, entries, hits, opened, spent, told, yes
+from tests.ledger.client import Client
 from tests.ledger.processes import child
 from tests.sizes import size
 
@@ -71,44 +71,12 @@ def test_a_miss_that_was_lost_in_a_crash_gets_a_new_number(tmp_path, point):
         assert session.meter.hits == 1
 
 
-class Client:
-    """What was seen of a ledger, over many processes that were killed."""
-
-    def __init__(self):
-        self.hits, self.kept, self.published, self.seqs = {}, {}, {}, []
-
-    def sees(self, kind, *facts):
-        if kind == "answer":
-            seq, hit, outcome = facts
-            self.seqs.append(seq)
-            if hit:
-                self.hits[seq] = outcome
-        elif kind == "kept":
-            self.kept[facts[0]] = facts[1]
-        elif kind == "published":
-            assert self.kept.get(facts[0], facts[1]) == facts[1], "an outcome was drawn again"
-            self.published[facts[0]] = facts[1]
-
-
 def check_after_a_kill(session, client, before):
     """Compare the ledger with what the client saw; return what is charged now."""
-    found = hits(session)
-    outcomes = {answer.seq: answer.outcome for answer in found}
-    assert client.hits.items() <= outcomes.items(), "a hit that was seen is not charged"
-    released = {answer.release: answer.outcome for answer in found if answer.release}
-    assert client.published.items() <= released.items()
-    waiting = {release.seq for release in session.pending}
-    assert set(client.kept) <= waiting | set(released), "a pending release is lost"
-    seen = len(client.hits) + len(client.published)
-    abandoned = sum(entry.count for entry in spent(session) if entry.why == "abandoned")
-    failed = sum(entry.count for entry in spent(session) if entry.why == "failed")
-    assert session.meter.hits == len(found) + abandoned + failed
-    unseen = len(found) - seen
+    assert client.lost(session) + client.wrong(session) == []
+    unseen, abandoned = client.unseen(session)
     assert 0 <= unseen - before[0] <= 2, "more than the call in flight was charged"
     assert 0 <= abandoned - before[1] <= 2, "more than one reservation was spent"
-    numbers = Counter(answer.seq for answer in session.transcript)
-    assert max(numbers.values(), default=1) == 1
-    assert len(set(client.seqs)) == len(client.seqs), "a number was given twice"
     return unseen, abandoned
 
 
