@@ -3,13 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+MINUTES ?= 10
 EXTRAS := --extra cli --extra plot
 INSTALL := $(BIN)/pip install -q --disable-pip-version-check
 
-.PHONY: help demo tools test coverage check bench docs lock clean
+.PHONY: help demo tools test test-long soak coverage check bench docs lock clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: .venv/demo ## Set up and ask 365 questions about a year of flights, with a budget for every aircraft
 	@$(BIN)/python examples/flights.py
@@ -19,6 +20,12 @@ tools: .venv/demo ## Set up and run a ten-second session on generated data with 
 
 test: .venv/dev ## Set up and run all tests
 	$(BIN)/pytest -n $(WORKERS)
+
+test-long: .venv/dev ## Run all tests with every loop at its full length; takes an hour or so
+	TARGETCHARGE_LONG=1 $(BIN)/pytest -n $(WORKERS)
+
+soak: .venv/dev ## Kill, race, restore and compare at random for MINUTES=10, and print what was found
+	$(BIN)/python -m tests.soak $(MINUTES)
 
 coverage: .venv/dev ## Run all tests and print the lines that none of them reaches; takes twice as long
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
