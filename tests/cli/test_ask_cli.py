@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,9 +9,11 @@ from tests.cli.commands import run, start
 from tests.cli.conftest import TERMS, hits
 
 import targetcharge as tc
+from targetcharge import engines
 from targetcharge.cli import words
 from targetcharge.engines.duckdb import DuckDBEngine
 from targetcharge.sessions.reading import Reading
+from targetcharge.tables import measured
 
 RENYI = (*TERMS, "--meter", "renyi", "--epsilon", 30)
 
@@ -268,11 +271,47 @@ def test_changed_data_must_be_vouched_for(opened):
     assert hits() == 1
 
 
+COUNTIES = ("--by", "county", "--keys", "Kent,Devon")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "visits.parquet", "age > 65", "--threshold", 9000),
+        ("ask", "visits.parquet", "age > 65"),
+        ("watch", "visits.parquet", "--where", "age > 65", "--threshold", 9000, *COUNTIES),
+        ("top", "visits.parquet", "--where", "age > 65", *COUNTIES),
+    ],
+)
+@pytest.mark.parametrize("charging", ["shared", "individual"])
+@pytest.mark.usefixtures("folder")
+def test_a_table_is_opened_once_and_a_predicate_is_read_once(words, charging, monkeypatch):
+    """Also where there is no ledger yet, and what is asked is checked before one is made."""
+    calls = []
+
+    def counting(module, name):
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, **more: calls.append(name) or function(*given, **more))
+
+    counting(engines.duckdb, "open_duckdb")
+    counting(measured, "parse")
+    for terms in ((*TERMS, "--charging", charging), (), ("--preview",)):
+        assert run(*words, *terms).code == 0
+        assert calls.count("open_duckdb") == 1
+        assert calls.count("parse") == 1 or charging == "individual"  # there records of answers are read, too
+        calls.clear()
+
+
 @pytest.mark.usefixtures("folder")
 def test_columns_of_a_csv_file_are_declared():
     found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS)
     assert found.code == 2
     assert "as --type age=integer" in found.err
+    for about in (("--sum", "fare", "--lower", 0, "--upper", 5), ("--questions", "q.csv")):
+        Path("q.csv").write_text("where,threshold\nage > 65,9\n")
+        assert "as --type age=integer" in run("ask", "visits.csv", *about, *TERMS).err
+    by_days = ("--by", "seen", "--days", "2013-01-01:2013-01-02", "--threshold", 9)
+    assert "as --type age=integer" in run("watch", "visits.csv", *by_days, *TERMS).err
     found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=integer")
     assert (found.code, "1 hit" in found.out) == (0, True)
 

@@ -18,6 +18,7 @@ from targetcharge.cli.asking import stoppable
 from targetcharge.cli.errors import INTERRUPTED
 from targetcharge.engines.duckdb import DuckDBEngine
 from targetcharge.sessions import batch
+from targetcharge.tables.answers import LazyAnswers
 
 MANY = 50_000
 CHEAP = ("--unit", "patient", "--epsilon", 100, "--delta", 1e-6, "--query-epsilon", 0.01, "--meter", "renyi")
@@ -199,7 +200,8 @@ def test_lazy_answers_are_grouped_as_they_leave():
     answers = [
         tc.Answer(None, hit, 0.0, seq) for seq, hit in enumerate([False] * 3 + [True, True] + [False] * (most + 1))
     ]
-    assert [len(left) for left in asking.leaving(answers)] == [4, 1, most, 1]
+    lazy = LazyAnswers(iter(answers), ("key",), answers)
+    assert [len(left) for left in asking.leaving(lazy)] == [4, 1, most, 1]
 
 
 @pytest.mark.usefixtures("opened")

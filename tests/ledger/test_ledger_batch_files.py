@@ -104,9 +104,9 @@ def test_the_report_counts_every_answer_and_every_hit_of_batches(long, tmp_path)
     assert time.process_time() - begun < 20
     assert "100,001" in text
     contents = read_history(long).contents
-    assert (contents.answers, contents.hits, sum(contents.chronology.counts)) == (100_001, 44, 100_001)
-    assert sum(charge.hits for charge in contents.chronology.charges) == 44
-    spent_in_all = sum(charge.grains[0] for charge in contents.chronology.charges)
+    assert (contents.answers, contents.hits, sum(contents.counts)) == (100_001, 44, 100_001)
+    assert sum(charge.hits for charge in contents.charges) == 44
+    spent_in_all = sum(charge.grains[0] for charge in contents.charges)
     assert spent_in_all == inspect(long).state.sums.spent[0]
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final, final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from targetcharge.cli.opening import Opening, opened
+from targetcharge.cli.opening import is_first, opened, opening_of, rehearsed
 from targetcharge.cli.results import Results, check_output, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
+from targetcharge.queries.columns import Kind
 from targetcharge.sessions.batch import MOST_TOGETHER
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions, TableOptions
     from targetcharge.tables.answers import LazyAnswers
+    from targetcharge.tables.opening import TableOpening
     from targetcharge.tables.preview import Preview
+
+    Check = Callable[[tc.Table], "Checked"]
 
 _STDERR: Final = 2
 _STOPPING: Final = (
     b"\nStopping after what is under way. Ctrl-C again stops at once, and spends what that holds back.\n"
 )
 _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
-_TEXT: Final = re.compile(r"\bis text\b|\(text\)")
 
 
 @final
@@ -44,19 +47,19 @@ class Checked:
 
     Attributes:
         previews: what they would cost.
+        batches: asks a table for them, and yields answers that leave together.
+        most: how many answers there will be at most.
         heads: what tells their answers apart: see `Results`.
         labels: of each question a value for each head; none if it is not known before the answers.
-        names: of the questions, if they have any.
-        most: how many answers there will be at most.
-        batches: asks them, and yields answers that leave together.
+        by_key: whether the heads are the columns of keys.
     """
 
     previews: Sequence[Preview]
+    batches: Callable[[tc.Table], Iterable[Sequence[tc.Answer]]]
+    most: int
     heads: tuple[str, ...]
     labels: Sequence[tuple[object, ...]]
-    names: Sequence[str]
-    most: int
-    batches: Callable[[], Iterable[Sequence[tc.Answer]]]
+    by_key: bool
 
 
 @final
@@ -80,9 +83,7 @@ class Stop:
             raise KeyboardInterrupt
         if not self.wanted:
             self.wanted = True
-            os.write(
-                _STDERR, _STOPPING
-            )  # unbuffered: a signal may come while the error stream is being written to
+            os.write(_STDERR, _STOPPING)  # unbuffered: a signal may come while the error stream is written to
 
 
 @contextmanager
@@ -100,27 +101,27 @@ def stoppable() -> Iterator[Stop]:
         signal.signal(signal.SIGINT, before)
 
 
-def run(source: str, table: TableOptions, output: OutputOptions, check: Callable[[tc.Table], Checked]) -> None:
+def run(source: str, options: TableOptions, output: OutputOptions, check: Check) -> None:
     """Open a table, check the questions, and ask or preview them."""
     check_output(output)
-    opening = Opening.of(source, table)
+    opening = opening_of(source, options)
     try:
         if output.preview:
-            with opening.open(trial=opening.first) as trial:
-                show_previews(check(trial).previews, output)
-            return
-        with ExitStack() as until_printed:
-            show(_asked(opening, check, until_printed), output)
+            with (rehearsed if is_first(opening) else opened)(opening, check) as (_, checked):
+                show_previews(checked.previews, output)
+        else:
+            with ExitStack() as until_printed:
+                show(_asked(opening, check, until_printed), output)
     except InvalidParameter as error:
-        if _TEXT.search(str(error)) and _CSV.search(source):
+        if error.kind == Kind.TEXT and _CSV.search(source):
             note("columns of a CSV file are text unless they are declared, as --type age=integer")
         raise
 
 
-def _asked(opening: Opening, check: Callable[[tc.Table], Checked], until_printed: ExitStack) -> Results:
+def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Results:
     """Return what came of asking. From then on until all is printed, Ctrl-C waits."""
     results: Results | None = None
-    first = opening.first
+    first = is_first(opening)
     try:
         with opened(opening, check) as (table, checked):
             if first:
@@ -129,17 +130,9 @@ def _asked(opening: Opening, check: Callable[[tc.Table], Checked], until_printed
             stop = until_printed.enter_context(stoppable())
             answers, error = _gather(checked, table, stop)
             interrupted, hurried = stop.wanted and error is None, stop.hurried
-            results = Results(
-                answers,
-                checked.heads,
-                checked.labels[len(answers) :],
-                checked.names,
-                standing(table, described),
-                opening.ledger,
-                error,
-                interrupted,
-                hurried,
-            )
+            told = checked.heads, checked.labels, checked.by_key
+            meter = standing(table, described)
+            results = Results(answers, *told, meter, str(opening.ledger), error, interrupted, hurried)
     except TargetChargeError as error:
         if results is None:
             raise
@@ -151,14 +144,21 @@ def _gather(checked: Checked, table: tc.Table, stop: Stop) -> tuple[list[tc.Answ
     """Return all answers, and what ended the asking early; with a bar if the error stream is a terminal."""
     answers: list[tc.Answer] = []
     error: TargetChargeError | None = None
-    with _bar() as bar:
-        task = bar.add_task("scanning", total=checked.most, hits=0, left=_left(table))
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[meter]}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("scanning", total=checked.most, meter=_meter(0, table))
         try:
-            for batch in checked.batches():
+            for batch in checked.batches(table):
                 answers += batch
                 if not bar.disable:
-                    hits = sum(answer.hit for answer in batch) + bar.tasks[task].fields["hits"]
-                    bar.update(task, description="asking", completed=len(answers), hits=hits, left=_left(table))
+                    meter = _meter(sum(answer.hit for answer in answers), table)
+                    bar.update(task, description="asking", completed=len(answers), meter=meter)
                 if stop.wanted:
                     break
         except KeyboardInterrupt:
@@ -170,8 +170,8 @@ def _gather(checked: Checked, table: tc.Table, stop: Stop) -> tuple[list[tc.Answ
     return answers, error
 
 
-def _left(table: tc.Table) -> str:
-    return "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+def _meter(hits: int, table: tc.Table) -> str:
+    return f"{hits:,} hits" + ("" if table.meter.individual else f", {table.meter.hits_left:,} hits left")
 
 
 def leaving(answers: LazyAnswers) -> Iterator[list[tc.Answer]]:
@@ -186,16 +186,3 @@ def leaving(answers: LazyAnswers) -> Iterator[list[tc.Answer]]:
         yield batch
     if answers.refusal is not None:
         raise answers.refusal
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[hits]:,} hits{task.fields[left]}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

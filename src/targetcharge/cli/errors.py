@@ -54,9 +54,9 @@ _SPELLED: Final = {
 class Mistake(InvalidParameter):
     """A mistake in an option or a file."""
 
-    def __init__(self, where: str, problem: str) -> None:
+    def __init__(self, where: str, problem: str, *, kind: str | None = None) -> None:
         """Say where it is, and what is wrong or what to write."""
-        super().__init__(where, None, problem)
+        super().__init__(where, None, problem, kind=kind)
         self.args = (f"{where}: {problem}",)
 
 

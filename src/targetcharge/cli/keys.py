@@ -1,6 +1,5 @@
 """Keys from the command line: listed, in a file, or a range; as text first, and then of their column's kind.
 
->>> from targetcharge.queries.columns import Kind
 >>> [key_of(text, Kind.NUMBER) for text in ("7", "0.5", "many")]
 [7, 0.5, 'many']
 """
@@ -21,21 +20,17 @@ import targetcharge as tc
 from targetcharge.cli.errors import Mistake, line
 from targetcharge.cli.fields import read_csv
 from targetcharge.cli.questions import option
-from targetcharge.queries.columns import Column, Kind, column_of
+from targetcharge.queries.columns import Kind, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targetcharge.errors import InvalidKey
     from targetcharge.queries.keys import KeyRange
-    from targetcharge.tables.preview import Preview
-    from targetcharge.tables.questions import Top, Watch
 
 _in_keys = partial(typer.Option, rich_help_panel="Keys")
-_MOST_COLUMNS: Final = 2
 _SEPARATOR: Final = re.compile(r":(?=\d{4}-\d{2}-\d{2})")
 """The colon between two times, which have colons themselves."""
-
-_PLACE: Final = re.compile(r"keys\[(\d+)\]")
 
 
 @final
@@ -56,7 +51,7 @@ class KeyOptions:
 
 @final
 @dataclass(frozen=True)
-class Keys:
+class WrittenKeys:
     """Declared keys, before a table has seen them.
 
     Attributes:
@@ -72,14 +67,10 @@ class Keys:
     range: KeyRange | None = None
 
     @classmethod
-    def of(cls, options: KeyOptions) -> Keys:
-        """Return the keys that the options declare; a file is read.
-
-        Raises:
-            Mistake: if they declare none, or in two ways.
-        """
+    def of(cls, options: KeyOptions) -> WrittenKeys:
+        """Return the keys that the options declare in one way; a file is read."""
         by = tuple(name.strip() for name in _split("--by", options.by))
-        if len(by) > _MOST_COLUMNS:
+        if len(by) > 2:
             raise tc.InvalidParameter("--by", options.by, "one or two columns")
         ways = {option(name): getattr(options, name) for name in ("keys_file", "keys", "days", "hours")}
         given = [name for name, value in ways.items() if value is not None]
@@ -99,56 +90,29 @@ class Keys:
             raise tc.InvalidParameter(given[0], text, "two dates or times with a colon between: FIRST:LAST")
         return cls(by, range=make(ends[0].strip(), ends[1].strip()))
 
-    @property
-    def columns(self) -> str | tuple[str, ...]:
-        """Return the columns as a question takes them."""
-        return self.by[0] if len(self.by) == 1 else self.by
-
     def typed(self, table: tc.Table) -> KeyRange | list[object]:
         """Return the keys as a question of this table takes them: values of its columns' kinds."""
         if self.range is not None:
             return self.range
-        schema = {name: Column(name, Kind(kind)) for name, kind in table.describe().columns}
-        kinds = [column_of(name, schema, "by").kind for name in self.by]
-        pairs = [tuple(map(key_of, texts, kinds)) for texts in self.texts]
-        return [pair[0] for pair in pairs] if len(kinds) == 1 else list(pairs)
+        kinds = [column_of(name, table.schema, "by").kind for name in self.by]
+        keys = [tuple(map(key_of, texts, kinds)) for texts in self.texts]
+        return [key[0] if len(kinds) == 1 else key for key in keys]
 
-    def labels(self, typed: KeyRange | list[object]) -> list[tuple[object, ...]]:
-        """Return the keys as plain data, a value for each column."""
-        keys = typed if isinstance(typed, list) else [str(key) for key in typed.listed()]
-        return [tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),) for key in keys]
-
-    def preview(self, table: tc.Table, question: Watch | Top) -> Preview:
-        """Return what a question about these keys would cost; a mistake in a key names its place."""
-        try:
-            return table.preview(question)
-        except tc.InvalidParameter as error:
-            raise self._explained(error) from None
-
-    def _explained(self, error: tc.InvalidParameter) -> tc.InvalidParameter:
+    def mistake(self, error: InvalidKey) -> tc.InvalidParameter:
         """Return an error about a key that says where the key was written."""
-        found = _PLACE.match(error.name)
-        if found is None or not self.places:
+        if not self.places:
             return error
-        key, place = ", ".join(self.texts[int(found[1])]), self.places[int(found[1])]
-        if another := re.search(r"another key than keys\[(\d+)\]", error.expected):
-            return Mistake(place, f"{key!r} is the same key as in {self.places[int(another[1])]}")
-        return Mistake(place, f"{key!r} must be {error.expected}")
+        place, key = self.places[error.index], ", ".join(self.texts[error.index])
+        if error.same_as is not None:
+            return Mistake(place, f"{key!r} is the same key as in {self.places[error.same_as]}")
+        return Mistake(place, f"{key!r} must be {error.expected}", kind=error.kind)
 
 
 def key_of(text: str, kind: Kind) -> object:
     """Return a key of the column's kind; the text itself if it is none, for the table to refuse."""
-    match kind:
-        case Kind.NUMBER:
-            return _number(text)
-        case Kind.BOOLEAN:
-            return {"true": True, "false": False}.get(text.lower(), text)
-        case _:
-            return text
-
-
-def _plain(value: object) -> object:
-    return str(value) if isinstance(value, Decimal) else value
+    if kind is Kind.BOOLEAN:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return _number(text) if kind is Kind.NUMBER else text
 
 
 def _number(text: str) -> object:
@@ -168,12 +132,12 @@ def _number(text: str) -> object:
 
 def _split(name: str, text: str) -> list[str]:
     try:
-        found = next(csv.reader([text], strict=True), [])
+        parts = next(csv.reader([text], strict=True), [])
     except csv.Error:
-        found = []
-    if not found or not all(part.strip() for part in found):
+        parts = []
+    if not parts or not all(part.strip() for part in parts):
         raise tc.InvalidParameter(name, text, "words with commas between")
-    return found
+    return parts
 
 
 def _from_file(by: Sequence[str], path: Path) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:

@@ -16,7 +16,7 @@ from targetcharge.cli.asking import stoppable
 from targetcharge.cli.delivery import Delivery, file_locked, note_locked, say
 from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake
 from targetcharge.cli.monitor_file import read_file
-from targetcharge.cli.opening import Opening, rehearse
+from targetcharge.cli.opening import is_first, opening_of, rehearsed
 from targetcharge.cli.results import note
 from targetcharge.cli.words import counted, listed
 from targetcharge.ledger.entries import answers_in
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from targetcharge.cli.asking import Stop
     from targetcharge.cli.monitor_file import MonitorFile
+    from targetcharge.tables.opening import TableOpening
 
 _DAY: Final = dt.timedelta(days=1)
 
@@ -67,13 +68,16 @@ def monitor(
 def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
     """Look at the days that are due; end with the code that says what happened, what needs a hand comes first."""
     opening = _opening(file)
-    rehearse(opening, lambda table: _days(_monitor(table, file), file, first, last))
-    with note_locked(Path(opening.ledger), tell) as noted, stoppable() as stop:
-        if opening.first:
-            tell(f"making the ledger {opening.ledger}")
-        with opening.open() as table:
+    ledger = Path(str(opening.ledger))
+    if is_first(opening):  # a mistake makes nothing; after the wait the source may be another, and is opened anew
+        with rehearsed(opening, lambda table: _days(_monitor(table, file), file, first, last)):
+            pass
+    with note_locked(ledger, tell) as noted, stoppable() as stop:
+        if is_first(opening):
+            tell(f"making the ledger {ledger}")
+        with opening.open(opening.engine()) as table:
             checked = _monitor(table, file)
-            delivery = Delivery(noted, inspect(Path(opening.ledger)).state.ledger, file.name, file.alerts)
+            delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
             _tell_of_since(checked, first, tell)
             looked, fired, stopped = _catch_up(checked, _days(checked, file, first, last), delivery, stop, tell)
             left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
@@ -123,11 +127,9 @@ def _deliver(checked: Monitor, delivery: Delivery, tell: Callable[[str], None]) 
 def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
     """Print what would be asked first. The ledger is read and not opened, so that nothing is noted beside it."""
     opening = _opening(file)
-    opening.check_terms()
-    with opening.open(trial=True) as table:
-        checked = _monitor(table, file)
-        if not opening.first:
-            entries = inspect(Path(opening.ledger), last=sys.maxsize).last
+    with rehearsed(opening, lambda table: _monitor(table, file)) as (table, checked):
+        if not is_first(opening):
+            entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
             checked.learn(answer for entry in entries for answer in answers_in(entry))
         _tell_of_since(checked, first, tell)
         days = _days(checked, file, first, last)
@@ -141,10 +143,10 @@ def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Cal
             say(f"\n{table.preview(question)}\n")
 
 
-def _opening(file: MonitorFile) -> Opening:
+def _opening(file: MonitorFile) -> TableOpening:
     """Return how to open the table; refuse a place that alerts cannot be, or must not be, appended to."""
-    opening = Opening.of(file.source, file.options)
-    if file.alerts is not None and (expected := _expected(file.alerts, file, Path(opening.ledger))):
+    opening = opening_of(file.source, file.options)
+    if file.alerts is not None and (expected := _expected(file.alerts, file, Path(str(opening.ledger)))):
         raise Mistake(str(file.path), str(tc.InvalidParameter("alerts", str(file.alerts), expected)))
     return opening
 

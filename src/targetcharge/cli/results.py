@@ -40,8 +40,8 @@ class Results:
     Attributes:
         answers: all that were published, in the order of the questions.
         heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
-        unanswered: of each question without an answer, a value for each head.
-        names: of the questions, if they have any.
+        known: of each question, answered or not, a value for each head; none if only the answers tell.
+        by_key: whether the heads are the columns of keys.
         standing: of the meter, as plain data.
         ledger: the file that keeps the budget.
         error: what ended the asking early; None if nothing or Ctrl-C did.
@@ -51,8 +51,8 @@ class Results:
 
     answers: Sequence[tc.Answer]
     heads: tuple[str, ...]
-    unanswered: Sequence[tuple[object, ...]]
-    names: Sequence[str]
+    known: Sequence[tuple[object, ...]]
+    by_key: bool
     standing: dict[str, Any]
     ledger: str
     error: TargetChargeError | None = None
@@ -65,9 +65,9 @@ class Results:
         return "stopped by Ctrl-C" if self.interrupted else spelled(str(self.error or ""))
 
     @property
-    def by_key(self) -> bool:
-        """Return whether answers are told apart by keys."""
-        return self.heads[-1:] != ("question",)
+    def unanswered(self) -> Sequence[tuple[object, ...]]:
+        """Return a value for each head of every question without an answer."""
+        return self.known[len(self.answers) :]
 
     @property
     def hits(self) -> int:
@@ -75,19 +75,18 @@ class Results:
         return sum(answer.hit for answer in self.answers)
 
     def labels(self) -> list[tuple[object, ...]]:
-        """Return what tells each answer from the others, a value for each head."""
+        """Return a value for each head of every answer."""
         if self.by_key:
             return [answer.key if isinstance(answer.key, tuple) else (answer.key,) for answer in self.answers]
-        if not self.names:
-            return [(answer.algorithm,) for answer in self.answers]
-        return [(name, answer.algorithm) for name, answer in zip(self.names, self.answers, strict=False)]
+        pairs = zip(self.known, self.answers, strict=False)
+        return [(*label[:-1], answer.algorithm) for label, answer in pairs]
 
     def plain(self) -> dict[str, object]:
         """Return plain data."""
-        names: list[dict[str, object]] = [{"name": name} for name in self.names] or [{}] * len(self.answers)
+        named = [{"name": label[0]} if "name" in self.heads and not self.by_key else {} for label in self.labels()]
         return {
             **({"by": list(self.heads)} if self.by_key else {}),
-            "answers": [{**name, **_plain(answer)} for name, answer in zip(names, self.answers, strict=False)],
+            "answers": [{**name, **_plain(answer)} for name, answer in zip(named, self.answers, strict=True)],
             "unanswered": [label[0] if len(label) == 1 else list(label) for label in self.unanswered],
             "stopped": self.stopped or None,
             "meter": self.standing,
@@ -166,11 +165,7 @@ def grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 
 
 def check_output(output: OutputOptions) -> None:
-    """Refuse two formats at once.
-
-    Raises:
-        Mistake: if there are two.
-    """
+    """Refuse two formats at once."""
     if output.as_json and output.as_csv:
         raise Mistake("--json", "not together with --csv")
     if output.preview and output.as_csv:
@@ -186,12 +181,7 @@ def show_previews(previews: Sequence[Preview], output: OutputOptions) -> None:
 
 
 def show(results: Results, output: OutputOptions) -> None:
-    """Print what was answered, and what was not; then end as the asking ended.
-
-    Raises:
-        TargetChargeError: what ended the asking early.
-        typer.Exit: if Ctrl-C did.
-    """
+    """Print what was answered, and what was not; then end as the asking ended: with its error, or a code."""
     if output.as_json:
         typer.echo(json.dumps(results.plain(), indent=2))
     elif output.as_csv:
@@ -219,7 +209,7 @@ def _show(results: Results) -> None:
             out.print(grid([*results.heads, "noisy value", "95% interval"], cells))
         elif answers or not results.stopped:
             out.print("no key reached the threshold")
-    elif len(answers) == 1 and not results.unanswered and not results.names:
+    elif len(answers) == 1 and not results.unanswered and len(results.heads) == 1:
         out.print(f"{answers[0].algorithm}: {_sentence(answers[0])}")
     elif answers:
         out.print(grid([*results.heads, "answer", "95% interval", "cost"], [row for _, row in rows]))

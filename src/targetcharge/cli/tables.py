@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Final, final
+from typing import TYPE_CHECKING, Annotated, Final, cast, final
 
 import typer
 
@@ -13,20 +13,23 @@ import targetcharge as tc
 from targetcharge.cli.asking import Checked, leaving, run
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.fields import whole
-from targetcharge.cli.keys import KeyOptions, Keys
+from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.opening import types_of
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
 from targetcharge.cli.questions import Item, option, question_of, read_items, what_of
 from targetcharge.cli.results import console, grid
+from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables import batches
-from targetcharge.tables.questions import BetweenQuestion, SideQuestion
+from targetcharge.tables.questions import BetweenQuestion, SideQuestion, Top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from targetcharge.tables import Answers
+    from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.preview import Preview
-    from targetcharge.tables.questions import Question, What
+    from targetcharge.tables.questions import Watch
 
 _TOGETHER: Final = 25
 """Questions that are asked together: as many as share a scan. Ctrl-C waits for no more than these."""
@@ -136,8 +139,9 @@ def watch(
     Example: tct watch flights.parquet --where "late > 60" --by day --days 2013-01-01:2013-12-31 --threshold 150
     """
     what = what_of({**_with(where), **given(number)}, option)
-    declared, least = Keys.of(keys), whole(threshold)
-    run(source, table, output, lambda opened: _checked_watch(opened, what, declared, least))
+    declared = WrittenKeys.of(keys)
+    question = tc.questions.watch(what, declared.by, None, whole(threshold))
+    run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
 
 
 @grouped
@@ -157,8 +161,9 @@ def top(
     Example: tct top visits.parquet --by county --keys-file counties.csv -k 5
     """
     what = what_of({**_with(where), **given(number)}, option)
-    declared, least = Keys.of(keys), None if threshold is None else whole(threshold)
-    run(source, table, output, lambda opened: _checked_top(opened, what, declared, k, least))
+    declared = WrittenKeys.of(keys)
+    question = tc.questions.top(what, declared.by, None, k, None if threshold is None else whole(threshold))
+    run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
 
 
 def _with(where: str | None) -> dict[str, object]:
@@ -166,21 +171,16 @@ def _with(where: str | None) -> dict[str, object]:
 
 
 def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
-    previews = [_preview(table, item) for item in items]
-    names = [item.name for item in items] if any(item.name for item in items) else []
-    texts = [preview.question for preview in previews]
-    return Checked(
-        previews=previews,
-        heads=("name", "question") if names else ("question",),
-        labels=list(zip(names, texts, strict=True)) if names else [(text,) for text in texts],
-        names=names,
-        most=len(items),
-        batches=lambda: _batches(table, items),
-    )
+    prepared, previews = zip(*(_checked_item(table, item) for item in items), strict=True)
+    named = any(item.name for item in items)
+    pairs = zip(items, prepared, strict=True)
+    labels = [(item.name, question.name) if named else (question.name,) for item, question in pairs]
+    heads = ("name", "question") if named else ("question",)
+    return Checked(previews, lambda opened: _batches(opened, prepared), len(items), heads, labels, by_key=False)
 
 
-def _preview(table: tc.Table, item: Item) -> Preview:
-    """Return what a question would cost; a mistake in it names its place."""
+def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
+    """Return a question and what it would cost; a mistake in it names its place."""
     place = f"{item.place}: " if item.place else ""
     if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
         msg = (
@@ -189,47 +189,47 @@ def _preview(table: tc.Table, item: Item) -> Preview:
         )
         raise tc.NotAllowed(msg)
     try:
-        return table.preview(item.question)
+        prepared = table.prepare(item.question)
+        return prepared, table.preview(prepared)
     except tc.InvalidParameter as error:
-        raise (Mistake(item.place, str(error)) if place else error) from None
+        raise (Mistake(item.place, str(error), kind=error.kind) if place else error) from None
     except tc.NotAllowed as error:
         msg = f"{place}{error}"
         raise tc.NotAllowed(msg) from None
 
 
-def _batches(table: tc.Table, items: Sequence[Item]) -> Iterator[Sequence[tc.Answer]]:
+def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Answers]:
     """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
-    for alike in batches.grouped([item.question for item in items]):
-        asked: Sequence[Question] = alike if isinstance(alike, list) else [alike]
+    for alike in batches.grouped(prepared):
+        asked = alike if isinstance(alike, list) else [alike]
         for start in range(0, len(asked), _TOGETHER):
-            answers = table.ask_many(asked[start : start + _TOGETHER])
-            yield answers
-            if answers.refusal is not None:
-                raise answers.refusal
+            yield from _at_once(table.ask_many(asked[start : start + _TOGETHER]))
 
 
-def _checked_watch(table: tc.Table, what: What, keys: Keys, threshold: float) -> Checked:
-    typed = keys.typed(table)
-    preview = keys.preview(table, tc.questions.watch(what, keys.columns, typed, threshold))
-    labels = keys.labels(typed)
+def _at_once(answers: Answers) -> Iterator[Answers]:
+    yield answers
+    if answers.refusal is not None:
+        raise answers.refusal
+
+
+def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> Checked:
+    """Return a watch or a top with these keys; a mistake in one of them names its place."""
+    try:
+        prepared = table.prepare(replace(question, keys=keys.typed(table)))
+    except InvalidKey as error:
+        raise keys.mistake(error) from None
+    preview = table.preview(prepared)
+    if isinstance(question, Top):
+        return Checked(
+            [preview],
+            lambda opened: _at_once(cast("Answers", opened.ask(prepared))),
+            question.k,
+            keys.by,
+            [],
+            by_key=True,
+        )
+    published = prepared.keys.published() if prepared.keys else ()
+    labels = [key if isinstance(key, tuple) else (key,) for key in published]
     return Checked(
-        previews=[preview],
-        heads=keys.by,
-        labels=labels,
-        names=[],
-        most=len(labels),
-        batches=lambda: leaving(table.iter_watch(what, keys.columns, typed, threshold)),
+        [preview], lambda opened: leaving(opened.iter_ask(prepared)), len(labels), keys.by, labels, by_key=True
     )
-
-
-def _checked_top(table: tc.Table, what: What, keys: Keys, k: int, threshold: float | None) -> Checked:
-    typed = keys.typed(table)
-    preview = keys.preview(table, tc.questions.top(what, keys.columns, typed, k, threshold))
-
-    def answers() -> Iterator[Sequence[tc.Answer]]:
-        found = table.top(what, keys.columns, typed, k, threshold=threshold)
-        yield found
-        if found.refusal is not None:
-            raise found.refusal
-
-    return Checked([preview], keys.by, [], [], k, answers)

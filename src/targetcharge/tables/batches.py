@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.numbers import SharedNumbers
     from targetcharge.tables.prepared import Prepared
-    from targetcharge.tables.questions import Question
 
 
 @final
@@ -47,16 +46,18 @@ class Counts:
         return replace(batch, algorithms=recorded, drawing=drawing)
 
 
-def grouped(asked: Sequence[Question]) -> Iterator[list[Above] | Question]:
+def grouped(asked: Sequence[Prepared]) -> Iterator[list[Prepared] | Prepared]:
     """Yield questions one by one, but neighbours that ask whether a count is above a threshold together."""
-    group: list[Above] = []
-    for question in asked:
-        if isinstance(question, Above) and isinstance(question.what, Count) and question.prior is None:
-            group.append(question)
-            continue
-        if group:
+    group: list[Prepared] = []
+    for prepared in asked:
+        question = prepared.question
+        count = isinstance(question, Above) and isinstance(question.what, Count) and question.prior is None
+        if group and not (count and prepared.epsilon == group[0].epsilon):
             yield group
             group = []
-        yield question
+        if count:
+            group.append(prepared)
+        else:
+            yield prepared
     if group:
         yield group

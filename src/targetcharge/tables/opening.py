@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger import Unit
+from targetcharge.ledger import Unit, terms_at
 from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
 from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
+    from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Ledger
 
 
@@ -92,54 +94,120 @@ def open_table(
         EngineError: if the source cannot be read.
         NotAllowed: if the ledger was made for other terms, or other data.
     """
-    from targetcharge.engines.duckdb import open_duckdb  # noqa: PLC0415 - only who opens a table waits for it
+    opening = TableOpening(**locals())
+    return opening.open(opening.engine())
 
-    check_budget(budget)
-    query_epsilon = checks.query_epsilon(query_epsilon)
-    checks.choice(charging, "charging", ("shared", "individual"))
-    checks.flag(new_data, "new_data")
-    if not isinstance(unit, str | Row):
-        raise InvalidParameter("unit", unit, "the name of a column, or tc.ROW for every row alone")
-    where = new_ledger_place(source) if ledger is None else ledger
-    beside = file_of(where)
-    individual = charging == "individual"
-    snapshots = Snapshots(beside, anew=new_data and not individual)
-    engine = open_duckdb(
-        source,
-        unit if isinstance(unit, str) else None,
-        table=table,
-        types=types,
-        memory=memory,
-        snapshots=snapshots.files if individual or not new_data else None,
-    )
-    opened: Ledger | None = None
-    session: Session | None = None
-    try:
-        named = Unit("row")
-        if isinstance(unit, str):
-            named = Unit("column", column_of(unit, engine.schema, "unit").name)
-        declared = Declaration.of(
-            budget, query_epsilon, meter, targets, alternatives, 0.0, named, individual=individual
+
+@final
+@dataclass(frozen=True)
+class TableOpening:
+    """The arguments of `tc.open`, checked. The steps are apart: a source is opened, and then a ledger with it.
+
+    Between them what will be asked can be checked, so that a mistake makes no ledger.
+    """
+
+    source: object = field(repr=False)
+    unit: str | Row
+    budget: Budget
+    query_epsilon: float = 0.1
+    charging: str = "shared"
+    ledger: str | os.PathLike[str] | None = None
+    meter: str = "exact"
+    targets: Sequence[Target] | Target | None = None
+    alternatives: Sequence[Target] | None = None
+    table: str | None = None
+    types: Mapping[str, str] | None = None
+    memory: str | None = None
+    new_data: bool = False
+    restored: tuple[int, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense, by name."""
+        check_budget(self.budget)
+        object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
+        checks.choice(self.charging, "charging", ("shared", "individual"))
+        checks.flag(self.new_data, "new_data")
+        if not isinstance(self.unit, str | Row):
+            raise InvalidParameter("unit", self.unit, "the name of a column, or tc.ROW for every row alone")
+        place = new_ledger_place(self.source) if self.ledger is None else self.ledger
+        object.__setattr__(self, "ledger", place)
+        file_of(place)
+
+    @property
+    def individual(self) -> bool:
+        """Return whether each unit has a budget of its own."""
+        return self.charging == "individual"
+
+    def engine(self) -> Engine:
+        """Open the source; whoever calls this closes it, or opens the table with it."""
+        from targetcharge.engines.duckdb import open_duckdb  # noqa: PLC0415 - only who opens a table waits for it
+
+        files = self._snapshots().files if self.individual or not self.new_data else None
+        unit = self.unit if isinstance(self.unit, str) else None
+        return open_duckdb(
+            self.source, unit, table=self.table, types=self.types, memory=self.memory, snapshots=files
         )
-        opened = open_ledger(where, declared, None, restored)
-        numbers: SharedNumbers | UnitMeters = SharedNumbers(engine, snapshots)
-        if individual:
+
+    def rehearse(self, engine: Engine) -> Table:
+        """Return the table with a ledger in memory, to check and preview questions; it need not be closed.
+
+        Raises:
+            NotAllowed: if there is a ledger, and it was made for other terms.
+        """
+        declared, path = self._declaration(engine), file_of(self._place)
+        ledger, snapshots = open_ledger(MEMORY, declared, None, None), Snapshots(None)
+        if path is not None and path.exists() and (made := terms_at(path)) is not None:
+            made.check(declared.terms(ledger.meters), path)
+        numbers = self._numbers(engine, ledger, snapshots, None)
+        session = Session.over(numbers, ledger, declared.alternatives)
+        return Table(engine, session, numbers, snapshots, declared.unit, self.query_epsilon)
+
+    def open(self, engine: Engine) -> Table:
+        """Open the ledger, and the table with it; the engine is closed if that fails."""
+        ledger: Ledger | None = None
+        session: Session | None = None
+        try:
+            declared, snapshots = self._declaration(engine), self._snapshots()
+            ledger = open_ledger(self._place, declared, None, self.restored)
+            beside = file_of(self._place)
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
-            numbers = UnitMeters(engine, snapshots, opened.meters[0].tariff, checkpoints)
-        session = Session.over(numbers, opened, declared.alternatives)
-        used = bool(session.transcript.last(1))
-        curated(partial(snapshots.check, engine, new_data=new_data, individual=individual, used=used))
-        snapshots.warn()
-        if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
-            curated(partial(session.up_to_date, numbers.settle))
-        return Table(engine, session, numbers, snapshots, named, query_epsilon)
-    except BaseException:
-        if session is not None:
-            session.close()
-        elif opened is not None:
-            opened.close()
-        engine.close()
-        raise
+            numbers = self._numbers(engine, ledger, snapshots, checkpoints)
+            session = Session.over(numbers, ledger, declared.alternatives)
+            used = bool(session.transcript.last(1))
+            terms = {"new_data": self.new_data, "individual": self.individual, "used": used}
+            curated(partial(snapshots.check, engine, **terms))
+            snapshots.warn(stacklevel=4)
+            if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
+                curated(partial(session.up_to_date, numbers.settle))
+            return Table(engine, session, numbers, snapshots, declared.unit, self.query_epsilon)
+        except BaseException:
+            if session is not None:
+                session.close()
+            elif ledger is not None:
+                ledger.close()
+            engine.close()
+            raise
+
+    @property
+    def _place(self) -> str | os.PathLike[str]:
+        return MEMORY if self.ledger is None else self.ledger
+
+    def _snapshots(self) -> Snapshots:
+        return Snapshots(file_of(self._place), anew=self.new_data and not self.individual)
+
+    def _declaration(self, engine: Engine) -> Declaration:
+        unit = Unit("row")
+        if isinstance(self.unit, str):
+            unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
+        given = self.budget, self.query_epsilon, self.meter, self.targets, self.alternatives
+        return Declaration.of(*given, 0.0, unit, individual=self.individual)
+
+    def _numbers(
+        self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None
+    ) -> SharedNumbers | UnitMeters:
+        if self.individual:
+            return UnitMeters(engine, snapshots, ledger.meters[0].tariff, checkpoints)
+        return SharedNumbers(engine, snapshots)
 
 
 def ledger_place(source: object) -> str | Path:

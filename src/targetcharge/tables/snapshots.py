@@ -103,11 +103,11 @@ class Snapshots:
                 raise _unusable(self._path)
             self._note = kept or self._note
 
-    def warn(self) -> None:
+    def warn(self, stacklevel: int = 3) -> None:
         """Warn the owner of what happened to the note since the last warning, if anything did."""
         notice, self._notice = self._notice, ""
         if notice:
-            warnings.warn(notice, UserWarning, stacklevel=3)
+            warnings.warn(notice, UserWarning, stacklevel=stacklevel)
 
     @property
     def key(self) -> bytes:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, final, overload
+from typing import TYPE_CHECKING, NoReturn, cast, final, overload
 
 from targetcharge import checks
 from targetcharge.errors import (
@@ -31,7 +31,7 @@ from targetcharge.tables.batches import Counts, grouped
 from targetcharge.tables.description import Description, describe
 from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.numbers import SharedNumbers, SharedScans
-from targetcharge.tables.prepared import prepare
+from targetcharge.tables.prepared import Prepared, prepare
 from targetcharge.tables.preview import Preview, preview
 from targetcharge.tables.questions import Question, Single, Top, Value, Watch
 
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
     from targetcharge.sessions.transcript import Transcript
-    from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Asked
     from targetcharge.tables.snapshots import Snapshots
 
@@ -184,25 +183,35 @@ class Table:
         """Publish about how many distinct values a column has, if that is at least the threshold; pay for that."""
         return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
 
-    def _ask(self, question: Single, epsilon: float | None = None) -> Answer:
+    def _ask(self, question: Single | Prepared, epsilon: float | None = None) -> Answer:
         return self._put(self._single(question, epsilon).algorithm())
 
     def _put(self, algorithm: Algorithm) -> Answer:
         self._engine.check_unchanged()
         return self._session.ask(algorithm)
 
-    def _prepare(self, question: Question, epsilon: float | None) -> Prepared:
+    def prepare(self, question: Question | Prepared, *, epsilon: float | None = None) -> Prepared:
+        """Check a question, once: what takes a question takes what this returns, on this table and its like.
+
+        Args:
+            question: made by `tc.questions`; one that was prepared before is returned as it is.
+            epsilon: of one computation, if not the query ε of the table.
+        """
+        if isinstance(question, Prepared):
+            return question
+        if isinstance(question, Watch | Top) and question.threshold is not None:
+            checks.threshold(question.threshold, "threshold")
         query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
         prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
         if self._numbers.individual:
             prepared.additive  # noqa: B018 - refuses what is none
         return prepared
 
-    def _single(self, question: Question, epsilon: float | None) -> Prepared:
-        if not isinstance(question, Single):
+    def _single(self, question: Question | Prepared, epsilon: float | None) -> Prepared:
+        if not isinstance(question.question if isinstance(question, Prepared) else question, Single):
             expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
             raise InvalidParameter("question", question, expected)
-        return self._prepare(question, epsilon)
+        return self.prepare(question, epsilon=epsilon)
 
     def release(self, where: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
@@ -234,17 +243,26 @@ class Table:
     def ask(self, question: Single) -> Answer: ...
 
     @overload
-    def ask(self, question: Question) -> Answer | Answers: ...
+    def ask(self, question: Question | Prepared) -> Answer | Answers: ...
 
-    def ask(self, question: Question) -> Answer | Answers:
+    def ask(self, question: Question | Prepared) -> Answer | Answers:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
-        match question:
+        prepared = self.prepare(question)
+        match prepared.question:
             case Watch():
-                return self._watched(question, None).all()
+                return self.iter_ask(prepared).all()
             case Top():
-                return self._top(question, None, None)
+                return self._top(prepared, None)
             case _:
-                return self._ask(question)
+                return self._ask(prepared)
+
+    def iter_ask(self, watch: Watch | Prepared) -> LazyAnswers:
+        """Ask a watch that was made by `tc.questions`, lazily: see `iter_watch`."""
+        prepared = self.prepare(watch)
+        if not isinstance(prepared.question, Watch):
+            raise InvalidParameter("watch", prepared.question, "made by tc.questions.watch")
+        batch = prepared.batch(individual=self._numbers.individual)
+        return LazyAnswers(self._each(batch), prepared.by, batch.keys)
 
     def watch(
         self,
@@ -266,7 +284,7 @@ class Table:
             threshold: the least noisy number that is published.
             epsilon: of one test, if not the query ε of the table.
         """
-        return self._watched(questions.watch(where, by, keys, threshold), epsilon).all()
+        return self.iter_watch(where, by, keys, threshold, epsilon=epsilon).all()
 
     def iter_watch(
         self,
@@ -278,13 +296,7 @@ class Table:
         epsilon: float | None = None,
     ) -> LazyAnswers:
         """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together."""
-        return self._watched(questions.watch(where, by, keys, threshold), epsilon)
-
-    def _watched(self, question: Watch, epsilon: float | None) -> LazyAnswers:
-        checks.threshold(question.threshold, "threshold")
-        prepared = self._prepare(question, epsilon)
-        batch = prepared.batch(individual=self._numbers.individual)
-        return LazyAnswers(self._each(batch), prepared.by, batch.keys)
+        return self.iter_ask(self.prepare(questions.watch(where, by, keys, threshold), epsilon=epsilon))
 
     def _each(self, batch: Batch) -> Iterator[Answer]:
         self._engine.check_unchanged()
@@ -314,12 +326,10 @@ class Table:
             stop: from the answers so far to the lowest number that may follow, or None; see `tc.sessions.gap`.
             epsilon: of one test, if not the query ε of the table.
         """
-        return self._top(questions.top(where, by, keys, k, threshold), stop, epsilon)
+        return self._top(self.prepare(questions.top(where, by, keys, k, threshold), epsilon=epsilon), stop)
 
-    def _top(self, question: Top, stop: Stop | None, epsilon: float | None) -> Answers:
-        if question.threshold is not None:
-            checks.threshold(question.threshold, "threshold")
-        prepared = self._prepare(question, epsilon)
+    def _top(self, prepared: Prepared, stop: Stop | None) -> Answers:
+        question = cast("Top", prepared.question)
         batch = prepared.batch(individual=self._numbers.individual)
         self._engine.check_unchanged()
         try:
@@ -327,7 +337,7 @@ class Table:
         except BudgetSpent as spent:
             return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
 
-    def ask_many(self, asked: Sequence[Question]) -> Answers:
+    def ask_many(self, asked: Sequence[Question | Prepared]) -> Answers:
         """Ask questions with one answer each, in their order; many that are alike share scans.
 
         When the budget is spent on the way, what was answered is returned, and `.stopped` says so.
@@ -335,21 +345,20 @@ class Table:
         if not isinstance(asked, list | tuple) or not asked:
             raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
         scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
-        groups = grouped(asked) if len(self._session.meters) == 1 else asked
-        batches = [self._together(group, scans) for group in groups]  # what cannot be asked is refused here
+        prepared = [self._single(question, None) for question in asked]  # what cannot be asked is refused here
+        groups = grouped(prepared) if len(self._session.meters) == 1 else prepared
+        batches = [self._together(group, scans) for group in groups]
         try:
             return LazyAnswers(self._in_turn(batches), ("question",), asked).all()
         finally:
             if scans is not None:
                 scans.forget()
 
-    def _together(self, group: list[questions.Above] | Question, scans: SharedScans | None) -> Batch | Algorithm:
+    def _together(self, group: list[Prepared] | Prepared, scans: SharedScans | None) -> Batch | Algorithm:
         """Return what answers some questions."""
         if isinstance(group, list):
-            counts = Counts(tuple(self._prepare(question, None) for question in group))
-            return counts.batch(individual=self._numbers.individual)
-        prepared = self._single(group, None)
-        algorithm = prepared.algorithm(None if scans is None else scans.reader_of(prepared))
+            return Counts(tuple(group)).batch(individual=self._numbers.individual)
+        algorithm = group.algorithm(None if scans is None else scans.reader_of(group))
         if algorithm.default_target is not None and len(self._session.meters) == 1:
             self._session.meter.quote(algorithm.default_target, algorithm.epsilon)
         return algorithm
@@ -364,7 +373,11 @@ class Table:
     # What may be asked, and what was.
 
     def preview(
-        self, question: Question, distances: Sequence[float] | None = None, *, epsilon: float | None = None
+        self,
+        question: Question | Prepared,
+        distances: Sequence[float] | None = None,
+        *,
+        epsilon: float | None = None,
     ) -> Preview:
         """Tell what a question would cost and how well it would work, without asking it.
 
@@ -376,7 +389,7 @@ class Table:
                 noise.
             epsilon: of one computation, if not the query ε of the table.
         """
-        return preview(self._prepare(question, epsilon), self._session.meter, distances)
+        return preview(self.prepare(question, epsilon=epsilon), self._session.meter, distances)
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""

@@ -238,7 +238,7 @@ def test_rows_that_arrived_elsewhere_stop_a_look_on_the_way(monkeypatch):
     with opened() as table:
         monitor = Monitor(table, rules, day="day")
         with monkeypatch.context() as patch:
-            patch.setattr(tc.Table, "_watched", refused)
+            patch.setattr(tc.Table, "iter_ask", refused)
             look = monitor.look(FIRST, people(0, 600))
             assert (kinds(look), look.stopped) == ([("first", "first")], "somebody else appended")
             assert look.unanswered == (("keys", "a"), ("keys", "b"))

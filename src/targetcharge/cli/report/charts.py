@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.cli.report.history import Chronology, History, Noise
+    from targetcharge.cli.report.history import Contents, History, Noise
 
 _ACROSS: Final = 1000
 _BINS: Final = 100
@@ -67,7 +67,7 @@ class Chart(NamedTuple):
 
 def timeline(history: History) -> Chart:
     """Return answers, hits, and what was charged against the capacity, over time; there must be an answer."""
-    when = history.contents.chronology
+    when = history.contents
     places, hits = when.positions(), [charge for charge in when.charges if charge.hits]
     hit_places = places[np.array([charge.entry for charge in hits], dtype=np.int64)]
     if when.timed:
@@ -116,7 +116,7 @@ def _steps(history: History, places: NDArray[np.float64]) -> Panel:
         right = "capacity"
     shapes = []
     for which, capacity in enumerate(terms.capacities[:_MOST_METERS]):
-        charged = _charged(history.contents.chronology, which, places)
+        charged = _charged(history.contents, which, places)
         full = charged[-1][1] if found.individual else capacity
         heights = [height - round(height * min(1.0, grains / full)) if full else height for _, grains in charged]
         steps = (f"H{place}V{high}" for (place, _), high in zip(charged[1:], heights[1:], strict=True))
@@ -128,7 +128,7 @@ def _steps(history: History, places: NDArray[np.float64]) -> Panel:
     return Panel(height, tuple(shapes), heading, "", right, not found.individual)
 
 
-def _charged(when: Chronology, which: int, places: NDArray[np.float64]) -> list[tuple[int, int]]:
+def _charged(when: Contents, which: int, places: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Return where a meter was charged, from 0 to 1000, and the grains charged by then."""
     at = np.array([places[charge.entry] if len(places) else 0.5 for charge in when.charges])
     sums, total = [(0, 0)], 0
@@ -141,7 +141,7 @@ def _charged(when: Chronology, which: int, places: NDArray[np.float64]) -> list[
     return sums
 
 
-def _ticks(when: Chronology) -> Iterator[Words]:
+def _ticks(when: Contents) -> Iterator[Words]:
     """Return moments or numbers of answers; the same one only once."""
     start, end = when.ends
     span = end - start

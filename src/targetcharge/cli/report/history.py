@@ -6,7 +6,7 @@
 >>> contents.add(Answer(57, True, 1.0, 2, "count(*) >= 50", (("NotPrior", None),), received=600.0))
 >>> [(tally.question, tally.costs, tally.asked, tally.hits) for tally in contents.tallies.values()]
 [('count(*) >= 50', 'a value is published', 2, 1)]
->>> contents.chronology.timed, contents.chronology.positions().tolist()
+>>> contents.timed, contents.positions().tolist()
 (True, [0.0, 1.0])
 """
 
@@ -176,24 +176,48 @@ class Charge(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Chronology:
-    """What happened when: time, last seq and number of answers of each entry that has answers, and charges.
+class Contents:
+    """What the entries of a ledger say, counted; and when, as positions from 0 to 1 on a line.
 
-    It is told as positions from 0 to 1 on a line: of time, or of seqs where all was asked more or less at once.
+    The line is time; or the seqs, where all was asked more or less at once.
 
     Attributes:
+        tallies: of each question, by its name and when it costs.
+        epsilons: how many answers had each ε, as it was published.
+        last_hits: those that are listed, with the number of their question.
+        lost: reservations that were spent without an answer.
+        vouched: entries at which the owner vouched for a restored copy.
+        times: when each entry with answers was asked for, in seconds since 1970.
+        seqs: of the last answer of each.
+        counts: how many answers each has.
         charges: in the order of the ledger; those without hits have no answer.
         snapshots: the first entry about each snapshot of the data, by the snapshot.
     """
 
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    noises: dict[float, Noise] = field(default_factory=dict)
+    epsilons: Counter[float] = field(default_factory=Counter)
+    last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=_MOST_HITS))
+    lost: list[Spent] = field(default_factory=list)
+    vouched: list[int] = field(default_factory=list)
     times: array[float] = field(default_factory=lambda: array("d"))
     seqs: array[int] = field(default_factory=lambda: array("q"))
     counts: array[int] = field(default_factory=lambda: array("q"))
     charges: list[Charge] = field(default_factory=list)
     snapshots: dict[int, int] = field(default_factory=dict)
 
-    def add(self, answers: tuple[Answer, ...]) -> None:
-        """Add answers that left together, in one entry."""
+    def add(self, entry: Entry) -> None:
+        """Count an entry."""
+        match entry:
+            case Spent():
+                self.lost.append(entry)  # it is as old as what was answered before it
+                self.charges.append(Charge(max(0, len(self.times) - 1), entry.grains, 0))
+            case Restored(number):
+                self.vouched.append(number)
+            case _ if answers := answers_in(entry):
+                self._add(answers)
+
+    def _add(self, answers: tuple[Answer, ...]) -> None:
         last = answers[-1]
         if last.snapshot:
             self.snapshots.setdefault(last.snapshot, len(self.times))
@@ -204,10 +228,31 @@ class Chronology:
         self.times.append(last.received)
         self.seqs.append(last.seq)
         self.counts.append(len(answers))
+        for answer in answers:
+            self._count(answer)
 
-    def lose(self, spent: Spent) -> None:
-        """Add a reservation that was spent without an answer: it is as old as what was answered before it."""
-        self.charges.append(Charge(max(0, len(self.times) - 1), spent.grains, 0))
+    def _count(self, answer: Answer) -> None:
+        name = answer.algorithm, _costs(answer)
+        tally = self.tallies.get(name)
+        if tally is None:
+            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, _is_sketched(answer))
+        tally.add(answer)
+        if answer.hit:
+            self.last_hits.append((tally.number, answer))
+        if answer.release is None or answer.release == answer.seq:  # a revision is of an outcome drawn before
+            self.epsilons[_published_epsilon(answer.targets, answer.epsilon)] += 1
+        if answer.scale:
+            self.noises.setdefault(answer.scale, Noise(answer.scale)).add(answer)
+
+    @property
+    def answers(self) -> int:
+        """Return how many answers there are."""
+        return sum(self.counts)
+
+    @property
+    def hits(self) -> int:
+        """Return how many of them cost."""
+        return sum(charge.hits for charge in self.charges)
 
     @property
     def timed(self) -> bool:
@@ -229,64 +274,6 @@ class Chronology:
         start, end = self.ends
         values = np.array(self.times if self.timed else self.seqs, dtype=np.float64)
         return (values - start) / (end - start) if end > start else np.full(len(values), 0.5)
-
-
-@final
-@dataclass(frozen=True)
-class Contents:
-    """What the entries of a ledger say, counted.
-
-    Attributes:
-        tallies: of each question, by its name and when it costs.
-        epsilons: how many answers had each ε, as it was published.
-        last_hits: those that are listed, with the number of their question.
-        lost: reservations that were spent without an answer.
-        vouched: entries at which the owner vouched for a restored copy.
-    """
-
-    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
-    noises: dict[float, Noise] = field(default_factory=dict)
-    epsilons: Counter[float] = field(default_factory=Counter)
-    last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=_MOST_HITS))
-    lost: list[Spent] = field(default_factory=list)
-    vouched: list[int] = field(default_factory=list)
-    chronology: Chronology = field(default_factory=Chronology)
-
-    @property
-    def answers(self) -> int:
-        """Return how many answers there are."""
-        return sum(tally.asked for tally in self.tallies.values())
-
-    @property
-    def hits(self) -> int:
-        """Return how many of them cost."""
-        return sum(tally.hits for tally in self.tallies.values())
-
-    def add(self, entry: Entry) -> None:
-        """Count an entry."""
-        match entry:
-            case Spent():
-                self.lost.append(entry)
-                self.chronology.lose(entry)
-            case Restored(number):
-                self.vouched.append(number)
-            case _ if answers := answers_in(entry):
-                for answer in answers:
-                    self._add(answer)
-                self.chronology.add(answers)
-
-    def _add(self, answer: Answer) -> None:
-        name = answer.algorithm, _costs(answer)
-        tally = self.tallies.get(name)
-        if tally is None:
-            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, _is_sketched(answer))
-        tally.add(answer)
-        if answer.hit:
-            self.last_hits.append((tally.number, answer))
-        if answer.release is None or answer.release == answer.seq:  # a revision is of an outcome drawn before
-            self.epsilons[_published_epsilon(answer.targets, answer.epsilon)] += 1
-        if answer.scale:
-            self.noises.setdefault(answer.scale, Noise(answer.scale)).add(answer)
 
 
 @lru_cache(maxsize=1000)
