@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import itertools
 import random
 from contextlib import closing
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.sizes import spread
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.engines.duckdb.pandas_frames import texts, written
@@ -28,11 +30,11 @@ COLUMNS = {
     "single": list(np.arange(300, dtype=np.float32) / 10),
     "flags": [True, False],
 }
+DECLARED = [None, "integer", "number", "text", "time", "date", "boolean"]
 ODD = [None, "x", 0.25, dt.date(2030, 1, 1), (1, 2), pd.Timestamp("2031-01-01", tz="Asia/Tokyo")]
 
 
-@pytest.mark.parametrize("declared", [None, "integer", "number", "text", "time", "date", "boolean"])
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize(("name", "declared"), spread(itertools.product(COLUMNS, DECLARED), 20))
 def test_one_row_more_is_at_most_one_unit_more(name, declared):
     types = {} if declared is None else {"id": declared}
     values = COLUMNS[name]

@@ -17,7 +17,7 @@ from tests.tables.paired import KEYS, Pair, days, hours, noise_of, what_of
 import targetcharge as tc
 from targetcharge.tables.individual import UnitMeters, unit_meters
 
-GAMES = size(2, 25)
+GAMES = size(1, 25)
 STEPS = size(20, 40)
 
 SUMS = [
