@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.tables.people import EPSILON, SOURCES, near, opened, source, table
@@ -268,3 +269,22 @@ def test_a_question_as_a_value_is_released_too():
         assert near(t.release(q.value(A), lambda count: count > -1000), 6000)
         with pytest.raises(tc.InvalidParameter, match="without a prior"):
             t.release(q.value(A, prior=5), lambda count: count > -1000)
+
+
+def test_a_prepared_question_is_asked_as_it_is_and_only_of_a_table_like_its_own():
+    question = q.above(A, 3000)
+    with opened() as t, opened() as twin:
+        prepared = t.prepare(question)
+        assert t.prepare(prepared) is prepared
+        assert near(t.ask(prepared), 6000)
+        assert near(twin.ask(prepared), 6000)
+        assert t.preview(prepared) == t.preview(question)
+        assert [answer.hit for answer in t.ask_many([prepared, prepared])] == [True, True]
+        with pytest.raises(tc.InvalidParameter, match="it must be left out"):
+            t.prepare(prepared, epsilon=0.05)
+        other = pd.DataFrame({"patient": range(10), "kind": [1] * 10})
+        with tc.open(other, unit="patient", budget=tc.Budget(3.0, 1e-6)) as numbers:
+            for ask in (numbers.ask, numbers.preview, lambda one: numbers.ask_many([one])):
+                with pytest.raises(tc.InvalidParameter, match="prepared by a table with the same columns"):
+                    ask(prepared)
+            assert len(numbers.transcript) == 0

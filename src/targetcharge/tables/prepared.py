@@ -76,6 +76,7 @@ class Prepared:
         keys: of a watch or a selection; those of one that was read back are not all known.
         record: what was asked, as canonical JSON: enough to tell, from the table and an answer's key, who
             contributed to the answer and how much.
+        table: the columns and the way of charging that it was checked against; None if it was read back.
     """
 
     question: Question
@@ -85,6 +86,7 @@ class Prepared:
     number: str
     keys: Keys | None = field(default=None, repr=False)
     record: str = field(default="", repr=False)
+    table: tuple[Mapping[str, Column], bool] | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -300,7 +302,8 @@ def prepare(
         expected = "left out, or given with the prior that it is about"
         raise InvalidParameter("tolerance", question.tolerance, expected)
     candidates = individual and isinstance(question, Top)
-    return replace(prepared, record=record_of(question, prepared.measure, prepared.keys, candidates=candidates))
+    record = record_of(question, prepared.measure, prepared.keys, candidates=candidates)
+    return replace(prepared, record=record, table=(schema, individual))
 
 
 def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prepared | None:

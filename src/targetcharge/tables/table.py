@@ -198,6 +198,10 @@ class Table:
             epsilon: of one computation, if not the query ε of the table.
         """
         if isinstance(question, Prepared):
+            if question.table != (self._engine.schema, self._numbers.individual):
+                raise InvalidParameter("question", question.question, "prepared by a table with the same columns")
+            if epsilon is not None and epsilon != question.epsilon:
+                raise InvalidParameter("epsilon", epsilon, "left out: the question was prepared with one")
             return question
         if isinstance(question, Watch | Top) and question.threshold is not None:
             checks.threshold(question.threshold, "threshold")
