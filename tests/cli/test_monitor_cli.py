@@ -117,7 +117,7 @@ def test_a_budget_that_is_spent(whole):
 
 KILLED = """
 import os, signal
-from targetcharge.cli.delivery import Delivery
+from targetcharge.cli.monitor import Delivery
 tell = Delivery.tell
 def killed(self, alerts):
     if alerts:

@@ -18,7 +18,7 @@ from targetcharge.cli import monitor as command
 ALL = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04")
 KILLED = """
 import os, signal
-from targetcharge.cli.delivery import Delivery
+from targetcharge.cli.monitor import Delivery
 Delivery.tell = lambda self, alerts: alerts and os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -14,7 +14,7 @@ from targetcharge.cli import audit, ledger, tables
 from targetcharge.cli.errors import exit_code, spelled
 from targetcharge.cli.monitor import monitor
 from targetcharge.cli.plan import plan
-from targetcharge.cli.report.command import report
+from targetcharge.cli.report.page import report
 from targetcharge.errors import TargetChargeError
 
 app = typer.Typer(

@@ -10,7 +10,7 @@ import re
 import signal
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from rich.console import Console
@@ -23,15 +23,15 @@ from targetcharge.queries.columns import Kind
 from targetcharge.sessions.batch import MOST_TOGETHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions, TableOptions
+    from targetcharge.cli.results import Checked
     from targetcharge.tables.answers import LazyAnswers
     from targetcharge.tables.opening import TableOpening
-    from targetcharge.tables.preview import Preview
 
-    Check = Callable[[tc.Table], "Checked"]
+    Check = Callable[[tc.Table], Checked]
 
 _STDERR: Final = 2
 _STOPPING: Final = (
@@ -41,40 +41,11 @@ _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 
 
 @final
-@dataclass(frozen=True)
-class Checked:
-    """Questions that were checked against a table, and not asked yet.
-
-    Attributes:
-        previews: what they would cost.
-        batches: asks a table for them, and yields answers that leave together.
-        most: how many answers there will be at most.
-        heads: what tells their answers apart: see `Results`.
-        labels: of each question a value for each head; none if it is not known before the answers.
-        by_key: whether the heads are the columns of keys.
-    """
-
-    previews: Sequence[Preview]
-    batches: Callable[[tc.Table], Iterable[Sequence[tc.Answer]]]
-    most: int
-    heads: tuple[str, ...]
-    labels: Sequence[tuple[object, ...]]
-    by_key: bool
-
-
-@final
 class Stop:
-    """Whether the user wants to stop.
+    """Whether the user wants to stop: after what is under way (`wanted`), or at once (`hurried`)."""
 
-    Attributes:
-        wanted: after what is under way.
-        hurried: at once.
-    """
-
-    def __init__(self) -> None:
-        """Go on."""
-        self.wanted = False
-        self.hurried = False
+    wanted = False
+    hurried = False
 
     def signalled(self, *_: object) -> None:
         """Remember it, and the second time stop at once. A third must not keep answers from being printed."""
@@ -130,9 +101,8 @@ def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Res
             stop = until_printed.enter_context(stoppable())
             answers, error = _gather(checked, table, stop)
             interrupted, hurried = stop.wanted and error is None, stop.hurried
-            told = checked.heads, checked.labels, checked.by_key
             meter = standing(table, described)
-            results = Results(answers, *told, meter, str(opening.ledger), error, interrupted, hurried)
+            results = Results(answers, checked, meter, str(opening.ledger), error, interrupted, hurried)
     except TargetChargeError as error:
         if results is None:
             raise

@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 import targetcharge as tc
 from targetcharge.audit.exact import opener
 from targetcharge.audit.sampling import black_box
 from targetcharge.cli.errors import AUDIT_FAILED
-from targetcharge.cli.figures import draw_audit, new_figure
 from targetcharge.cli.options import Json, MeterName
-from targetcharge.cli.plan import Q, TargetName, Width, target_of
+from targetcharge.cli.plan import Q, TargetName, Width, new_figure, save_figure, target_of
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import Algorithm
 
@@ -77,7 +76,11 @@ def audit(
         new_figure(plot)  # whether it can be drawn, before the wait
     if delta is not None and epsilon is None:
         raise InvalidParameter("--delta", delta, "given with --epsilon, and only with it")
-    with redirect_stdout(sys.stderr), _progress(quiet=as_json) as progress:  # what the audited code prints
+    console = Console(stderr=True)
+    columns, quiet = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()), as_json or not console.is_terminal
+    # Refreshed by hand: workers are forked, so that no thread may be started for it.
+    bar = Progress("running", *columns, console=console, transient=True, auto_refresh=False, disable=quiet)
+    with redirect_stdout(sys.stderr), bar as progress:  # what the audited code prints
         name, function, module = _load(what)
         task = progress.add_task("runs")
         verdict = black_box(
@@ -195,19 +198,10 @@ def _value(option: str, text: str, module: ModuleType) -> object:
         raise InvalidParameter(option, text, expected) from None
 
 
-def _progress(*, quiet: bool) -> Progress:
-    """Return a bar on a terminal's error stream; it starts no thread, since workers are forked."""
-    columns = TextColumn("running"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    return Progress(
-        *columns, console=console, transient=True, auto_refresh=False, disable=quiet or not console.is_terminal
-    )
-
-
 def _draw(verdict: Verdict, name: str, plot: Path, *, as_json: bool) -> None:
     """Draw the picture; that it cannot be drawn does not hide that the audit failed."""
     try:
-        draw_audit(verdict, name, plot)
+        _picture(verdict, name, plot)
     except InvalidParameter as error:
         if verdict.passed:
             raise
@@ -243,3 +237,24 @@ def _show_ours(verdicts: list[Verdict], *, as_json: bool) -> None:
             console.print(str(verdict), style="green" if verdict.passed else "red", markup=False, highlight=False)
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(AUDIT_FAILED)
+
+
+def _picture(verdict: Verdict, name: str, file: Path) -> None:
+    """Draw the δ(ε) that a claim implies, and the δ(ε) that the runs show."""
+    figure = new_figure(file)
+    axes = figure.add_subplot()
+    epsilons, claimed, attained = zip(*verdict.curve, strict=True)
+    colour = "#08519c" if verdict.passed else "tab:red"
+    axes.plot(epsilons, claimed, color="black", linestyle="--", linewidth=1.5, label="claimed: no more than this")
+    axes.fill_between(epsilons, attained, color=colour, alpha=0.15)
+    axes.plot(epsilons, attained, color=colour, linewidth=2.2, label="attained: at least this")
+    axes.axvline(verdict.claimed, color="0.6", linewidth=1, label=f"claimed ε = {verdict.claimed:g}")
+    word = "passed" if verdict.passed else "FAILED"
+    axes.set(
+        xlabel="ε",
+        ylabel="δ",
+        ylim=(0, None),
+        xlim=(0, max(epsilons)),
+        title=f"{name}: {word}, {verdict.runs:,} runs on each input, confidence {verdict.confidence:g}",
+    )
+    save_figure(figure, axes, file)

@@ -1,15 +1,15 @@
 """Errors on the command line: mistakes in one sentence each, and one table from errors to exit codes.
 
->>> from pathlib import Path
->>> raise Mistake(line(Path("questions.csv"), 3), "threshold is 'many'; it must be a number")
+>>> raise Mistake("questions.csv, line 3", "threshold is 'many'; it must be a number")
 Traceback (most recent call last):
 targetcharge.cli.errors.Mistake: questions.csv, line 3: threshold is 'many'; it must be a number
->>> exit_code(InvalidParameter("epsilon", 0, "above 0"))
-2
+>>> exit_code(InvalidParameter("epsilon", 0, "above 0")), spelled("open it with new_data=True")
+(2, 'open it with --new-data')
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import (
@@ -17,11 +17,13 @@ from targetcharge.errors import (
     EngineError,
     InvalidParameter,
     LedgerError,
+    NotAllowed,
     Refused,
     TargetChargeError,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
@@ -32,14 +34,9 @@ EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
     EngineError: 7,
 }
 
-AUDIT_FAILED: Final = 6
-"""No error: the audit ran, and the claim it was about is false."""
-
-FIRED: Final = 8
-"""No error: a monitor looked, and something fired."""
-
-INTERRUPTED: Final = 130
-"""No error: Ctrl-C. What was published before it is printed, and paid for."""
+AUDIT_FAILED: Final = 6  # no error: the audit ran, and the claim it was about is false
+FIRED: Final = 8  # no error: a monitor looked, and something fired
+INTERRUPTED: Final = 130  # no error: Ctrl-C; what was published before it is printed, and paid for
 
 _SPELLED: Final = {
     "new_data=True": "--new-data",
@@ -60,6 +57,19 @@ class Mistake(InvalidParameter):
         self.args = (f"{where}: {problem}",)
 
 
+@contextmanager
+def written_at(place: str) -> Iterator[None]:
+    """Let errors about what was written in a file name the place; no place is the command line."""
+    try:
+        yield
+    except InvalidParameter as error:
+        named = place and not isinstance(error, Mistake)
+        raise (Mistake(place, str(error), kind=error.kind) if named else error) from None
+    except NotAllowed as error:
+        msg = f"{place}: {error}" if place else str(error)
+        raise NotAllowed(msg) from None
+
+
 def line(path: Path, number: int) -> str:
     """Return where a line of a file is."""
     return f"{path}, line {number}"
@@ -71,11 +81,7 @@ def exit_code(error: TargetChargeError) -> int:
 
 
 def spelled(sentence: str) -> str:
-    """Return a sentence of the library in the words of the command line.
-
-    >>> spelled("open it with new_data=True")
-    'open it with --new-data'
-    """
+    """Return a sentence of the library in the words of the command line."""
     for python, option in _SPELLED.items():
         sentence = sentence.replace(python, option)
     return sentence

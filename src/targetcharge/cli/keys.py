@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -18,8 +19,7 @@ import typer
 
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake, line
-from targetcharge.cli.fields import read_csv
-from targetcharge.cli.questions import option
+from targetcharge.cli.questions import option, read_csv
 from targetcharge.queries.columns import Kind, column_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.queries.keys import KeyRange
 
 _in_keys = partial(typer.Option, rich_help_panel="Keys")
-_SEPARATOR: Final = re.compile(r":(?=\d{4}-\d{2}-\d{2})")
-"""The colon between two times, which have colons themselves."""
+_SEPARATOR: Final = re.compile(r":(?=\d{4}-\d{2}-\d{2})")  # between two times, which have colons themselves
 
 
 @final
@@ -117,17 +116,13 @@ def key_of(text: str, kind: Kind) -> object:
 
 def _number(text: str) -> object:
     """Return a number: as a float if that says the same, else to the last digit."""
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
+    with suppress(InvalidOperation):
         exact = Decimal(text)
-    except InvalidOperation:
-        return text
-    if not exact.is_finite():
-        return text
-    return float(exact) if Decimal(repr(float(exact))) == exact else exact
+        if exact.is_finite():
+            return float(exact) if Decimal(repr(float(exact))) == exact else exact
+    return text
 
 
 def _split(name: str, text: str) -> list[str]:

@@ -143,15 +143,11 @@ def _facts(found: Inspection) -> dict[str, str]:
 def _plain(found: Inspection) -> dict[str, object]:
     """Return all facts as plain data."""
     terms, state = found.terms, found.state
+    names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
     return {
         "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
         "unit": {terms.unit.kind: terms.unit.name},
-        "meter": terms.meter,
-        "query_epsilon": terms.query_epsilon,
-        "order": terms.order,
-        "targets": terms.targets,
-        "alternatives": terms.alternatives,
-        "charging": terms.charging,
+        **{name: getattr(terms, name) for name in names},
         "hits": state.sums.hits,
         "hits_left": found.hits_left,
         "held": found.held.count,

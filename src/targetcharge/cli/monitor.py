@@ -1,24 +1,33 @@
-"""`tct monitor`: look at every day since the last one, and tell what fired."""
+"""`tct monitor`: look at every day since the last one, and tell what fired.
+
+Every alert leaves at least once, also after kill -9, and one run at a time. A note beside the ledger says how far
+alerts were told. It is written after them: one that left just before a crash is told again, with the same seq. The
+kernel's lock on the note makes runs wait for each other. The alerts file may be shared with monitors on other
+ledgers, so it is locked while it is written.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
+import json
 import os
 import sys
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, final
 
 import typer
 
 import targetcharge as tc
 from targetcharge.cli.asking import stoppable
-from targetcharge.cli.delivery import Delivery, file_locked, note_locked, say
-from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake
+from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake, written_at
 from targetcharge.cli.monitor_file import read_file
 from targetcharge.cli.opening import is_first, opening_of, rehearsed
 from targetcharge.cli.results import note
 from targetcharge.cli.words import counted, listed
+from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.values import iso_date
@@ -26,13 +35,20 @@ from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from io import FileIO
 
     from targetcharge.cli.asking import Stop
     from targetcharge.cli.monitor_file import MonitorFile
+    from targetcharge.tables.monitor import Alert
     from targetcharge.tables.opening import TableOpening
 
+    Tell = Callable[[str], None]
+
 _DAY: Final = dt.timedelta(days=1)
+_ENDING: Final = "-monitor"
+_LINE: Final = b'{"monitor"'  # how a line of alerts begins
+_TAIL: Final = 1 << 16  # bytes at the end of the alerts file in which its last line begins, if it is one of ours
 
 
 def monitor(
@@ -42,8 +58,7 @@ def monitor(
         str | None, typer.Option(metavar="DATE", help="The last day to look at; yesterday if left out.")
     ] = None,
     since: Annotated[
-        str | None,
-        typer.Option(metavar="DATE", help="Of the first run: the first day; the last one if left out."),
+        str | None, typer.Option(metavar="DATE", help="Of the first run: the first day; the last one if left out.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: tell what would be asked.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Nothing on the error stream but errors.")] = False,
@@ -65,12 +80,12 @@ def monitor(
             _look(file, first, last, tell)
 
 
-def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
+def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> None:
     """Look at the days that are due; end with the code that says what happened, what needs a hand comes first."""
     opening = _opening(file)
     ledger = Path(str(opening.ledger))
     if is_first(opening):  # a mistake makes nothing; after the wait the source may be another, and is opened anew
-        with rehearsed(opening, lambda table: _days(_monitor(table, file), file, first, last)):
+        with rehearsed(opening, lambda table: _days(_monitor(table, file), file, first, last, tell)):
             pass
     with note_locked(ledger, tell) as noted, stoppable() as stop:
         if is_first(opening):
@@ -78,8 +93,8 @@ def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callabl
         with opening.open(opening.engine()) as table:
             checked = _monitor(table, file)
             delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
-            _tell_of_since(checked, first, tell)
-            looked, fired, stopped = _catch_up(checked, _days(checked, file, first, last), delivery, stop, tell)
+            days = _days(checked, file, first, last, tell)
+            looked, fired, stopped = _catch_up(checked, days, delivery, stop, tell)
             left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
             tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
     if stop.wanted:
@@ -91,13 +106,9 @@ def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callabl
 
 
 def _catch_up(
-    checked: Monitor, days: Iterable[dt.date], delivery: Delivery, stop: Stop, tell: Callable[[str], None]
+    checked: Monitor, days: Iterable[dt.date], delivery: Delivery, stop: Stop, tell: Tell
 ) -> tuple[int, int, str]:
-    """Look at days in their order; first tell what an earlier run published and did not tell.
-
-    Returns:
-        How many days were looked at, how many alerts were told, and why the budget does not cover more.
-    """
+    """Look at days, after telling what an earlier run did not; return how many, how many alerts, why it ended."""
     looked, fired = 0, _deliver(checked, delivery, tell)
     try:
         for day in days:
@@ -116,7 +127,7 @@ def _catch_up(
     return looked, fired, ""
 
 
-def _deliver(checked: Monitor, delivery: Delivery, tell: Callable[[str], None]) -> int:
+def _deliver(checked: Monitor, delivery: Delivery, tell: Tell) -> int:
     alerts = checked.alerts(delivery.last_seq, former=True)
     delivery.tell(alerts)
     for alert in alerts:
@@ -124,15 +135,14 @@ def _deliver(checked: Monitor, delivery: Delivery, tell: Callable[[str], None]) 
     return len(alerts)
 
 
-def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Callable[[str], None]) -> None:
+def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> None:
     """Print what would be asked first. The ledger is read and not opened, so that nothing is noted beside it."""
     opening = _opening(file)
     with rehearsed(opening, lambda table: _monitor(table, file)) as (table, checked):
         if not is_first(opening):
             entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
             checked.learn(answer for entry in entries for answer in answers_in(entry))
-        _tell_of_since(checked, first, tell)
-        days = _days(checked, file, first, last)
+        days = _days(checked, file, first, last, tell)
         if not checked.due(days[0]):  # the last day was answered
             days = days[1:]
         if not days:
@@ -171,28 +181,20 @@ def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
     """Return the monitor; a mistake in a rule names its place."""
     day = day_column(table, file.day)
     for place, rule in file.rules:
-        try:
+        with written_at(place):
             check_rule(rule, table, day)
-        except tc.InvalidParameter as error:
-            raise Mistake(place, str(error)) from None
-        except tc.NotAllowed as error:
-            msg = f"{place}: {error}"
-            raise tc.NotAllowed(msg) from None
     return Monitor(table, [rule for _, rule in file.rules], file.day, name=file.name)
 
 
-def _days(checked: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date) -> list[dt.date]:
+def _days(checked: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> list[dt.date]:
     """Return the days to look at: from the last one on, of which something may be unanswered."""
+    if first is not None and checked.last is not None:
+        tell(f"--since is ignored: the monitor {checked.name!r} has looked at {checked.last} already")
     checked.check_day(last, "--until")
     start = checked.last or first or last
     if last < start:
         raise tc.InvalidParameter("--since", start.isoformat(), f"{last} or earlier, the last day to look at")
     return [last] if file.day is None else tc.days(start, last).listed()
-
-
-def _tell_of_since(checked: Monitor, first: dt.date | None, tell: Callable[[str], None]) -> None:
-    if first is not None and checked.last is not None:
-        tell(f"--since is ignored: the monitor {checked.name!r} has looked at {checked.last} already")
 
 
 def _date(option: str, text: str | None) -> dt.date | None:
@@ -210,3 +212,126 @@ def _date(option: str, text: str | None) -> dt.date | None:
 def _yesterday() -> dt.date:
     """Return the last day that is over both here and in UTC, of which the days of zoned times are."""
     return min(dt.date.today(), dt.datetime.now(dt.UTC).date()) - _DAY
+
+
+@final
+class Delivery:
+    """Tells alerts on the standard output, and keeps them in a file.
+
+    Attributes:
+        last_seq: of the alerts that a monitor of this name told, in this run or before.
+    """
+
+    def __init__(self, note: FileIO, ledger: str, monitor: str, alerts: Path | None) -> None:
+        """Go on where the last run on this ledger ended; one that was started anew counts from the beginning."""
+        self._note = note
+        self._ledger = ledger
+        self._monitor = monitor
+        self._alerts = alerts
+        self._last_seqs = _noted(note, ledger)
+        self.last_seq = self._last_seqs.get(monitor, 0)
+
+    def tell(self, alerts: Sequence[Alert]) -> None:
+        """Tell alerts, and note that they were told; where that cannot be written, the next run tells them."""
+        if not alerts:
+            return
+        lines = "".join(alert.to_json() + "\n" for alert in alerts)
+        if self._alerts is not None:
+            with _writing(f"the alerts file {self._alerts}"):
+                _append(self._alerts, lines.encode())
+        say(lines)
+        self.last_seq = max(self.last_seq, *(alert.seq for alert in alerts))
+        self._last_seqs[self._monitor] = self.last_seq
+        with _writing("the note beside the ledger"):
+            self._note.seek(0)
+            self._note.truncate()
+            _write(self._note, json.dumps({"ledger": self._ledger, "told": self._last_seqs}).encode())
+
+
+def _noted(note: FileIO, ledger: str) -> dict[str, int]:
+    """Return the last seqs by monitor; none if a crash tore the note, so that all is told again."""
+    try:
+        content = json.loads(note.read())
+        if content["ledger"] == ledger:
+            return {str(name): int(seq) for name, seq in content["told"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return {}
+
+
+def say(lines: str) -> None:
+    """Write lines to the standard output; a LedgerError if nobody reads it any more, say."""
+    try:
+        with _writing("the standard output"):
+            typer.echo(lines, nl=False)
+    except LedgerError:
+        with suppress(OSError), open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - else Python tries again at its end
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise
+
+
+@contextmanager
+def file_locked(questions: Path, tell: Tell) -> Iterator[None]:
+    """Let runs of one file wait for each other from their start, also where there is no ledger yet."""
+    with questions.open("rb") as file:
+        _lock(file.fileno(), tell)
+        yield
+
+
+@contextmanager
+def note_locked(ledger: Path, tell: Tell) -> Iterator[FileIO]:
+    """Open the note beside a ledger, when no other run of a monitor on it is under way; others wait for this."""
+    try:
+        note = _opened(ledger.with_name(ledger.name + _ENDING), os.O_RDWR, 0o600)
+    except OSError as error:
+        raise Mistake(str(ledger), f"this ledger cannot be written: {error.strerror}") from None
+    with note:
+        _lock(note.fileno(), tell)
+        yield note
+
+
+def _lock(file: int, tell: Tell) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell("waiting for another run of a monitor to end")
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+@contextmanager
+def _writing(place: str) -> Iterator[None]:
+    """Say which place could not be written, and that nothing is lost by it."""
+    try:
+        yield
+    except OSError as error:
+        problem = error.strerror
+    else:
+        return
+    msg = f"{place} cannot be written: {problem}. What was published and not told is told by the next run"
+    raise LedgerError(msg)
+
+
+def _append(path: Path, lines: bytes) -> None:
+    """Append lines; first drop one of ours that a crash left unfinished (it is told again), and end other text."""
+    with _opened(path, os.O_RDWR | os.O_APPEND, 0o644) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = file.seek(0, os.SEEK_END)
+        start = file.seek(max(0, size - _TAIL))
+        tail = file.read()
+        last = tail[tail.rfind(b"\n") + 1 :]
+        if last.startswith(_LINE) and (len(last) < len(tail) or not start):
+            file.truncate(size - len(last))
+        elif last:
+            _write(file, b"\n")
+        _write(file, lines)
+
+
+def _opened(path: Path, flags: int, mode: int) -> FileIO:
+    return open(os.open(path, flags | os.O_CREAT, mode), "r+b", buffering=0)  # noqa: PTH123 - with a mode
+
+
+def _write(file: FileIO, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
+    os.fsync(file.fileno())

@@ -12,25 +12,21 @@ rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from targetcharge.cli.errors import Mistake
-from targetcharge.cli.fields import flag, number, read_fields, read_yaml, text
+from targetcharge.cli.errors import Mistake, written_at
 from targetcharge.cli.options import Charging, MeterName, TableOptions
-from targetcharge.cli.questions import NUMBER_FIELDS, what_of
+from targetcharge.cli.questions import NUMBER_FIELDS, flag, number, read_fields, read_yaml, text, what_of
 from targetcharge.errors import InvalidParameter
 from targetcharge.tables.monitor import Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from targetcharge.cli.fields import Reader
+    from targetcharge.cli.questions import Reader
 
 
-@final
-@dataclass(frozen=True)
-class MonitorFile:
+class MonitorFile(NamedTuple):
     """What a file says: the table and how it is opened, name, column of days, file of alerts, rules and places."""
 
     path: Path
@@ -73,10 +69,8 @@ def _rules(path: Path, items: list[object]) -> tuple[tuple[str, Rule], ...]:
         if "name" not in given:
             raise Mistake(place, "name is None; it must be given: alerts carry it")
         what = {name: given.pop(name) for name in NUMBER_FIELDS if name in given}
-        try:
+        with written_at(place):
             rule = Rule(given.pop("name"), what_of(what), **given)
-        except InvalidParameter as error:
-            raise Mistake(place, str(error)) from None
         if rule.name in rules:
             raise Mistake(place, f"its name {rule.name!r} is that of {rules[rule.name][0]} too")
         rules[rule.name] = place, rule

@@ -2,7 +2,6 @@
 
 A command's parameter that is a dataclass stands for one option for each of its fields.
 
->>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Size:
 ...     width: int = 3
@@ -19,7 +18,7 @@ door 10
 from __future__ import annotations
 
 import inspect
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any, final, get_type_hints
 
 import typer
 
-from targetcharge.cli.fields import whole
+from targetcharge.cli.questions import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,31 +153,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += _options(groups[name])
-        else:
-            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+        parts = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+        kinds = get_type_hints(groups.get(name, command), include_extras=True)
+        parameters += [part.replace(annotation=kinds[part.name], kind=Parameter.KEYWORD_ONLY) for part in parts]
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 - as the options are declared
-        whole = {
-            name: group(**{part.name: given.pop(part.name) for part in fields(group)})
-            for name, group in groups.items()
-        }
-        command(**whole, **given)
+        for name, group in groups.items():
+            given[name] = group(**{part.name: given.pop(part.name) for part in fields(group)})
+        command(**given)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     return run
-
-
-def _options(group: Any) -> list[Parameter]:  # noqa: ANN401 - any dataclass
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(
-            part.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if part.default is MISSING else part.default,
-            annotation=hints[part.name],
-        )
-        for part in fields(group)
-    ]

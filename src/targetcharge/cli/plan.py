@@ -1,24 +1,41 @@
-"""`tct plan`: what a budget buys under each accounting."""
+"""`tct plan`: what a budget buys under each accounting; and files of pictures, whose endings choose the format."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import targetcharge as tc
-from targetcharge.accounting.plan import HITS
-from targetcharge.cli.figures import draw_plan
+from targetcharge.accounting.plan import HITS, catalogue
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
+from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from targetcharge.accounting.plan import Accounting
     from targetcharge.accounting.targets import Target
 
+_POINTS = 24
+_STYLES: Final = {
+    "basic composition": ("0.75", 1.2),
+    "advanced composition": ("0.55", 1.2),
+    "optimal composition": ("0.3", 1.6),
+    "paper, simple Chernoff": ("#fdbe85", 1.5),
+    "paper, raw Chernoff": ("#fd8d3c", 1.5),
+    "paper, exact tail": ("#d94701", 1.5),
+    "Rényi": ("#6baed6", 2.2),
+    "exact": ("#08519c", 3.0),
+}
+"""Colour and width of a line; others are red."""
 
 Width = Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")]
 Q = Annotated[float | None, typer.Option(help="The declared q, for --target q.")]
@@ -54,7 +71,7 @@ def plan(
     budget = tc.Budget(epsilon, delta)
     found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
     if plot is not None:
-        draw_plan(found, plot)
+        _draw(found, plot)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
         return
@@ -69,14 +86,14 @@ def plan(
 def target_of(name: TargetName, width: int | None, q: float | None, caution: float | None = None) -> Target:
     """Return the target that the options name."""
     if (width is not None) != (name is TargetName.BETWEEN):
-        raise tc.InvalidParameter("--width", width, "given with --target between, and only with it")
+        raise InvalidParameter("--width", width, "given with --target between, and only with it")
     if (q is not None) != (name is TargetName.Q):
-        raise tc.InvalidParameter("--q", q, "given with --target q, and only with it")
+        raise InvalidParameter("--q", q, "given with --target q, and only with it")
     if caution is not None and name is not TargetName.BOUNDARY:
-        raise tc.InvalidParameter("--caution", caution, "given with --target boundary, and only with it")
+        raise InvalidParameter("--caution", caution, "given with --target boundary, and only with it")
     if width is not None:
         if width < 1:
-            raise tc.InvalidParameter("--width", width, "at least 1")
+            raise InvalidParameter("--width", width, "at least 1")
         return tc.Between(1, width)
     if q is not None:
         return tc.QTarget(q, frozenset())
@@ -93,18 +110,83 @@ def _table(found: tc.Plan, *, by_hits: bool) -> Table:
     budget = found.budget
     given = f"query ε {found.rows[0].query_epsilon:g}" if by_hits else f"{found.rows[0].hits} hits"
     table = Table(title=f"A budget of ({budget.epsilon:g}, {budget.delta:g}) at {given}", title_justify="left")
-    table.add_column("accounting")
-    table.add_column("pays for")
-    table.add_column("buys" if by_hits else "query ε", justify="right")
     noted = any(row.note for row in found.rows)
-    if noted:
-        table.add_column("note")
+    for head in ("accounting", "pays for", "buys" if by_hits else "query ε", *(["note"] if noted else [])):
+        table.add_column(head, justify="right" if head in ("buys", "query ε") else "left")
     for row in found.rows:
         query = "" if row.query_epsilon is None else f"{row.query_epsilon:.4g}"
         counted = "hits" if row.pays_for == HITS else "questions"
         bought = "" if row.hits is None else f"{row.hits:,} {counted}"
-        cells = [row.accounting, row.pays_for, bought if by_hits else query]
-        if noted:
-            cells.append(row.note)
+        cells = (row.accounting, row.pays_for, bought if by_hits else query, *([row.note] if noted else []))
         table.add_row(*cells, style="bold" if row.accounting == "exact" else None)
     return table
+
+
+def _draw(found: tc.Plan, file: Path) -> None:
+    """Draw ε' of the whole session against the number of hits, one line for each accounting."""
+    figure = new_figure(file)
+    query = next(row.query_epsilon for row in reversed(found.rows) if row.query_epsilon)
+    bought = [row.hits for row in found.rows if row.pays_for == HITS and row.hits]
+    most = max(10, 2 * max(bought))
+    counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
+    axes = figure.add_subplot()
+    for way in catalogue(found.target):
+        values = _values(way, query, counts, found.budget.delta)
+        if values:
+            color, width = _STYLES.get(way.name, ("tab:red", 1.5))
+            asked = way.pays_for != HITS
+            label = f"{way.name} (questions)" if asked else way.name
+            axes.plot(
+                counts[: len(values)], values, ":" if asked else "-", label=label, color=color, linewidth=width
+            )
+    axes.axhline(found.budget.epsilon, color="black", linestyle="--", linewidth=1)
+    axes.annotate(f"budget ε = {found.budget.epsilon:g}", (counts[0], found.budget.epsilon), va="bottom")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="hits (dotted: questions)",
+        ylabel=f"ε of the whole session at δ = {found.budget.delta:g}",
+        title=f"Query ε = {query:.4g}",
+    )
+    save_figure(figure, axes, file)
+
+
+def _values(way: Accounting, query: float, counts: np.ndarray, delta: float) -> list[float]:
+    """Return ε' at each count, as far as this accounting can compute it."""
+    values: list[float] = []
+    if query <= way.max_epsilon:
+        for count in counts:
+            try:
+                values.append(way.epsilon(query, int(count), delta))
+            except TooLarge:
+                break
+    return values
+
+
+def new_figure(file: Path) -> Figure:
+    """Return an empty figure that can be saved in this file: matplotlib, the folder and the ending are checked."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError:
+        expected = "left out, or matplotlib installed: pip install 'targetcharge[plot]'"
+        raise InvalidParameter("--plot", str(file), expected) from None
+    if not file.suffix:
+        raise InvalidParameter("--plot", str(file), "a file name with an ending, such as plan.png or plan.svg")
+    if not file.parent.is_dir():
+        raise InvalidParameter("--plot", str(file), f"in a folder that exists; there is no {file.parent}")
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    known = figure.canvas.get_supported_filetypes()
+    if file.suffix[1:].lower() not in known:
+        expected = f"a file that can be written: one of {', '.join(sorted(known))}"
+        raise InvalidParameter("--plot", str(file), expected)
+    return figure
+
+
+def save_figure(figure: Figure, axes: Axes, file: Path) -> None:
+    """Write a figure with a grid and a legend."""
+    axes.grid(visible=True, which="both", alpha=0.2)
+    axes.legend(fontsize="small")
+    try:
+        figure.savefig(file, dpi=120)
+    except (OSError, ValueError) as error:
+        raise InvalidParameter("--plot", str(file), f"a file that can be written ({error})") from None

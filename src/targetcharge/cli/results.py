@@ -21,7 +21,7 @@ from targetcharge.cli.words import counted, listed
 from targetcharge.errors import TargetChargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions
@@ -34,25 +34,39 @@ _WIDE: Final = 100_000
 
 @final
 @dataclass(frozen=True)
+class Checked:
+    """Questions that were checked against a table, and not asked yet.
+
+    Attributes:
+        batches: asks a table for them, and yields answers that leave together.
+        most: how many answers there will be at most.
+        heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
+        labels: of each question a value for each head; none if only the answers tell.
+        by_key: whether the heads are the columns of keys.
+    """
+
+    previews: Sequence[Preview]
+    batches: Callable[[tc.Table], Iterable[Sequence[tc.Answer]]]
+    most: int
+    heads: tuple[str, ...]
+    labels: Sequence[tuple[object, ...]]
+    by_key: bool
+
+
+@final
+@dataclass(frozen=True)
 class Results:
     """What came of asking.
 
     Attributes:
-        answers: all that were published, in the order of the questions.
-        heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
-        known: of each question, answered or not, a value for each head; none if only the answers tell.
-        by_key: whether the heads are the columns of keys.
+        checked: what was asked.
         standing: of the meter, as plain data.
-        ledger: the file that keeps the budget.
         error: what ended the asking early; None if nothing or Ctrl-C did.
-        interrupted: whether Ctrl-C did.
-        hurried: whether it was pressed twice: then the ledger may hold more than the answers.
+        hurried: whether Ctrl-C was pressed twice: then the ledger may hold more than the answers.
     """
 
     answers: Sequence[tc.Answer]
-    heads: tuple[str, ...]
-    known: Sequence[tuple[object, ...]]
-    by_key: bool
+    checked: Checked
     standing: dict[str, Any]
     ledger: str
     error: TargetChargeError | None = None
@@ -67,7 +81,7 @@ class Results:
     @property
     def unanswered(self) -> Sequence[tuple[object, ...]]:
         """Return a value for each head of every question without an answer."""
-        return self.known[len(self.answers) :]
+        return self.checked.labels[len(self.answers) :]
 
     @property
     def hits(self) -> int:
@@ -76,16 +90,19 @@ class Results:
 
     def labels(self) -> list[tuple[object, ...]]:
         """Return a value for each head of every answer."""
-        if self.by_key:
+        if self.checked.by_key:
             return [answer.key if isinstance(answer.key, tuple) else (answer.key,) for answer in self.answers]
-        pairs = zip(self.known, self.answers, strict=False)
+        pairs = zip(self.checked.labels, self.answers, strict=False)
         return [(*label[:-1], answer.algorithm) for label, answer in pairs]
 
     def plain(self) -> dict[str, object]:
         """Return plain data."""
-        named = [{"name": label[0]} if "name" in self.heads and not self.by_key else {} for label in self.labels()]
+        named = [
+            {"name": label[0]} if "name" in self.checked.heads and not self.checked.by_key else {}
+            for label in self.labels()
+        ]
         return {
-            **({"by": list(self.heads)} if self.by_key else {}),
+            **({"by": list(self.checked.heads)} if self.checked.by_key else {}),
             "answers": [{**name, **_plain(answer)} for name, answer in zip(named, self.answers, strict=True)],
             "unanswered": [label[0] if len(label) == 1 else list(label) for label in self.unanswered],
             "stopped": self.stopped or None,
@@ -97,12 +114,14 @@ class Results:
         """Return all answers and then what was not answered, which has no seq, as CSV."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*self.heads, *_COLUMNS])
+        rows: list[tuple[object, ...]] = [(*self.checked.heads, *_COLUMNS)]
         for label, answer in zip(self.labels(), self.answers, strict=True):
             low, high = answer.interval or (None, None)
             cells = _plain_outcome(answer.outcome), answer.hit, answer.price, low, high, answer.scale, answer.seq
-            writer.writerow(map(_lower, (*label, *cells)))
-        writer.writerows([*map(_lower, label), *[None] * len(_COLUMNS)] for label in self.unanswered)
+            rows.append((*label, *cells))
+        rows += [(*label, *[None] * len(_COLUMNS)) for label in self.unanswered]
+        for row in rows:
+            writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
         return text.getvalue()
 
 
@@ -122,10 +141,6 @@ def _plain(answer: tc.Answer) -> dict[str, object]:
 def _plain_outcome(outcome: object) -> object:
     """Return an outcome as plain data: marks and sides as words."""
     return outcome.value if isinstance(outcome, Enum) else outcome
-
-
-def _lower(cell: object) -> object:
-    return str(cell).lower() if isinstance(cell, bool) else cell
 
 
 def standing(table: tc.Table, described: Description) -> dict[str, Any]:
@@ -201,18 +216,21 @@ def _show(results: Results) -> None:
     out, answers = console(), results.answers
     pairs = zip(results.labels(), answers, strict=True)
     rows = [(answer, [*map(str, label), *_words(answer)]) for label, answer in pairs]
-    if results.by_key:
+    if results.checked.by_key:
         if answers:
             out.print(answers[0].algorithm)
         if results.hits:
             cells = [row[:-1] for answer, row in rows if answer.hit]
-            out.print(grid([*results.heads, "noisy value", "95% interval"], cells))
+            out.print(grid([*results.checked.heads, "noisy value", "95% interval"], cells))
         elif answers or not results.stopped:
             out.print("no key reached the threshold")
-    elif len(answers) == 1 and not results.unanswered and len(results.heads) == 1:
-        out.print(f"{answers[0].algorithm}: {_sentence(answers[0])}")
+    elif len(answers) == 1 and not results.unanswered and len(results.checked.heads) == 1:
+        outcome, interval, cost = _words(answers[0])
+        wide = f" (95% interval: {interval})" if interval else ""
+        paid = f"a hit, which costs {cost}" if answers[0].hit else cost
+        out.print(f"{answers[0].algorithm}: {outcome}{wide}, {paid}")
     elif answers:
-        out.print(grid([*results.heads, "answer", "95% interval", "cost"], [row for _, row in rows]))
+        out.print(grid([*results.checked.heads, "answer", "95% interval", "cost"], [row for _, row in rows]))
     if results.unanswered:
         shown = [" ".join(str(part) for part in label if part != "") for label in results.unanswered]
         out.print(f"not answered: {listed(shown)}")
@@ -224,12 +242,6 @@ def _words(answer: tc.Answer) -> tuple[str, str, str]:
     """Return answer, interval and cost."""
     cost = f"{answer.price:.4g}" if answer.hit else "free"
     return words.outcome(answer, "below the threshold"), markup.interval(answer.interval), cost
-
-
-def _sentence(answer: tc.Answer) -> str:
-    outcome, interval, cost = _words(answer)
-    wide = f" (95% interval: {interval})" if interval else ""
-    return f"{outcome}{wide}, {'a hit, which costs ' + cost if answer.hit else 'free'}"
 
 
 def _closing(results: Results) -> str:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final, cast, final
 import typer
 
 import targetcharge as tc
-from targetcharge.cli.asking import Checked, leaving, run
-from targetcharge.cli.errors import Mistake
-from targetcharge.cli.fields import whole
+from targetcharge.cli.asking import leaving, run
+from targetcharge.cli.errors import Mistake, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.opening import types_of
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
-from targetcharge.cli.questions import Item, option, question_of, read_items, what_of
-from targetcharge.cli.results import console, grid
+from targetcharge.cli.questions import Item, option, question_of, read_items, what_of, whole
+from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables import batches
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import Watch
 
-_TOGETHER: Final = 25
-"""Questions that are asked together: as many as share a scan. Ctrl-C waits for no more than these."""
+_TOGETHER: Final = 25  # questions that are asked together, as many as share a scan: Ctrl-C waits for no more
 
 Where = Annotated[str | None, typer.Option(help='Which rows count, such as "late > 60".')]
 
@@ -71,16 +69,14 @@ class QuestionOptions:
         typer.Option(metavar="LOW HIGH", help="Publish below, between or above; between costs. --meter renyi."),
     ] = None
     side: Annotated[
-        float | None,
-        typer.Option(help="Publish the side of this number; too close to call costs. --meter renyi."),
+        float | None, typer.Option(help="Publish the side of this number; too close to call costs. --meter renyi.")
     ] = None
     prior: Annotated[
         float | None, typer.Option(help="What was known: only a change costs. With --threshold or without.")
     ] = None
     tolerance: Annotated[float | None, typer.Option(help="How far from --prior is no change.")] = None
     distinct: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Count distinct values of this column. With --threshold."),
+        str | None, typer.Option(metavar="COLUMN", help="Count distinct values of this column. With --threshold.")
     ] = None
     per_unit: Annotated[
         int | None, typer.Option(help="With --distinct: the most values of one unit that count; 1.")
@@ -181,21 +177,15 @@ def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
 
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
     """Return a question and what it would cost; a mistake in it names its place."""
-    place = f"{item.place}: " if item.place else ""
-    if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
-        msg = (
-            f"{place}only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger"
-            " keeps its meter, so choose another --ledger if there is one already"
-        )
-        raise tc.NotAllowed(msg)
-    try:
+    with written_at(item.place):
+        if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
+            msg = (
+                "only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger keeps its"
+                " meter, so choose another --ledger if there is one already"
+            )
+            raise tc.NotAllowed(msg)
         prepared = table.prepare(item.question)
         return prepared, table.preview(prepared)
-    except tc.InvalidParameter as error:
-        raise (Mistake(item.place, str(error), kind=error.kind) if place else error) from None
-    except tc.NotAllowed as error:
-        msg = f"{place}{error}"
-        raise tc.NotAllowed(msg) from None
 
 
 def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Answers]:

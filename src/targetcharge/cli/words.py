@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LONGEST: Final = 80
 _MOST_LISTED: Final = 20
-_LARGEST: Final = 700.0
-"""An ε of which the factor is still a number; nobody has a larger one."""
+_LARGEST: Final = 700.0  # an ε of which the factor is still a number; nobody has a larger one
 
 
 def small(value: float) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 
 from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon, optimal_hits
 from targetcharge.accounting.budget import Budget
@@ -20,10 +21,9 @@ from targetcharge.errors import TooLarge
 from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from targetcharge.accounting.meter import Odometer
-    from targetcharge.accounting.plan import Accounting
     from targetcharge.accounting.targets import Target
     from targetcharge.cli.report.history import Contents
     from targetcharge.ledger import Terms
@@ -31,32 +31,19 @@ if TYPE_CHECKING:
 
 _Figure = TypeVar("_Figure")
 
-_PLAIN: Final = "plain composition"
 
+class Row(NamedTuple):
+    """What one accounting makes of the session; None is too large to compute.
 
-@final
-@dataclass(frozen=True)
-class Row:
-    """What one accounting makes of the session.
-
-    Attributes:
-        name: of the accounting.
-        epsilon: of the whole session; None if it is too large to compute.
-        count: how many hits, or answers, that is for.
-        buys: how many the budget would have bought; None if it is too large to compute.
-        ours: whether the ledger's own meter works so.
+    The ε of so many hits, or of every answer; how many the budget would have bought; whether our meter works so.
     """
 
     name: str
     epsilon: float | None
-    count: int
+    number: int
     buys: int | None
     ours: bool = False
-
-    @property
-    def every(self) -> bool:
-        """Return whether it pays for every answer."""
-        return self.name == _PLAIN
+    every: bool = False
 
 
 @final
@@ -128,7 +115,7 @@ class OpenedMeter:
         if terms.meter == "exact":  # the hits were counted so that it is no more than the budget's
             return Row("exact", terms.epsilon if epsilon is None else epsilon, hits, hits, ours=True)
         quick = hits <= _most_hits(self.kind)
-        buys = _tried(lambda: exact_hits(terms.query_epsilon, self.budget, self.kind)) if quick else None
+        buys = _tried(exact_hits, terms.query_epsilon, self.budget, self.kind) if quick else None
         return Row("exact", epsilon, hits, buys)
 
     def _exact_epsilon(self, hits: int) -> float | None:
@@ -136,13 +123,13 @@ class OpenedMeter:
         query, delta, kind = self.terms.query_epsilon, self.budget.delta, self.kind
         if len(self.targets) > 1 or hits > _most_hits(kind):
             return None
-        return _tried(lambda: exact_epsilon(query, hits, delta, kind.q, disagreement=kind.disagreement))
+        return _tried(exact_epsilon, query, hits, delta, kind.q, disagreement=kind.disagreement)
 
     def _renyi(self) -> Row:
         ours, query, hits = self.terms.meter == "renyi", self.terms.query_epsilon, self.bought
         priced = self.targets[0] if len(self.targets) == 1 else self.kind
-        epsilon = _tried(lambda: renyi_epsilon(priced, query, hits, self.budget.delta))
-        buys = hits if ours else _tried(lambda: renyi_hits(priced, query, self.budget))
+        epsilon = _tried(renyi_epsilon, priced, query, hits, self.budget.delta)
+        buys = hits if ours else _tried(renyi_hits, priced, query, self.budget)
         return Row("Rényi", epsilon, hits, buys, ours)
 
     def _paper(self) -> Row | None:
@@ -151,10 +138,14 @@ class OpenedMeter:
         forms = [[way for way in catalogue(target) if way.name.startswith("paper")] for target in self.targets]
         if not all(forms):
             return None
-        costs = [_computed(lambda way: way.epsilon(query, hits, budget.delta), ways) for ways in forms]
-        bought = [_computed(lambda way: way.hits(query, budget), ways) for ways in forms]
-        epsilon = max(map(min, costs)) if all(costs) else None
-        return Row("the paper’s theorem", epsilon, hits, min(map(max, bought)) if all(bought) else None)
+        costs = [[_tried(way.epsilon, query, hits, budget.delta) for way in ways] for ways in forms]
+        bought = [[_tried(way.hits, query, budget) for way in ways] for ways in forms]
+        least = [min((cost for cost in each if cost is not None), default=math.inf) for each in costs]
+        most = [max((number for number in each if number is not None), default=-1) for each in bought]
+        epsilon, buys = max(least), min(most)
+        return Row(
+            "the paper’s theorem", None if epsilon == math.inf else epsilon, hits, None if buys < 0 else buys
+        )
 
     def _plain(self, contents: Contents) -> Row | None:
         """Return plain composition of what was published; a revision is of an outcome that is paid for already."""
@@ -163,15 +154,16 @@ class OpenedMeter:
         if not count:
             return None
         largest = max(epsilons)
-        buys = _tried(lambda: optimal_hits(largest, self.budget))
+        buys = _tried(optimal_hits, largest, self.budget)
         if len(epsilons) == 1:
-            optimal = _tried(lambda: optimal_epsilon(largest, count, delta))
+            optimal = _tried(optimal_epsilon, largest, count, delta)
             if optimal is not None:
-                return Row(_PLAIN, optimal, count, buys)
+                return Row("plain composition", optimal, count, buys, every=True)
         # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
         basic = sum(epsilon * times for epsilon, times in epsilons.items())
         squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
-        return Row(_PLAIN, min(basic, advanced_epsilon(largest, squares, delta)), count, buys)
+        epsilon = min(basic, advanced_epsilon(largest, squares, delta))
+        return Row("plain composition", epsilon, count, buys, every=True)
 
 
 def _most_hits(kind: Kind) -> int:
@@ -179,15 +171,9 @@ def _most_hits(kind: Kind) -> int:
     return 5_000 if kind == NOT_PRIOR else 500
 
 
-def _computed(figure: Callable[[Accounting], _Figure], ways: Iterable[Accounting]) -> list[_Figure]:
-    """Return the figures of all accountings for which it is not too large to compute."""
-    figures = [_tried(partial(figure, way)) for way in ways]
-    return [value for value in figures if value is not None]
-
-
-def _tried(compute: Callable[[], _Figure]) -> _Figure | None:
+def _tried(compute: Callable[..., _Figure], *given: object, **more: object) -> _Figure | None:
     """Return a figure; None if it is too large to compute."""
     try:
-        return compute()
+        return compute(*given, **more)
     except TooLarge:
         return None

@@ -26,12 +26,8 @@ _BETWEEN_BARS: Final = 4
 _MOST_METERS: Final = 4
 _MOST_SNAPSHOTS: Final = 12
 _TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_INNER: Final = (0.25, 0.75)
-"""Ticks that a narrow page leaves out."""
-
-_REACH: Final = 6
-"""How many times the scale the picture of noise reaches either way."""
-
+_INNER: Final = (0.25, 0.75)  # ticks that a narrow page leaves out
+_REACH: Final = 6  # how many times the scale the picture of noise reaches either way
 _POINTS: Final = 120
 
 

@@ -43,15 +43,9 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-_MOST_HITS: Final = 300
-"""So many hits are listed, the last ones."""
-
-_AT_ONCE: Final = 60.0
-"""Seconds within which everything happened at once."""
-
-_FEW: Final = 8
-"""More different prices, scales or intervals of one question than this are not told apart."""
-
+_MOST_HITS: Final = 300  # so many are listed, the last ones
+_AT_ONCE: Final = 60.0  # seconds within which everything happened at once
+_FEW: Final = 8  # more different prices, scales or intervals of one question are not told apart
 _COSTS: Final = {
     "Everything": "always",
     "Boundary": "it is too close to call",
@@ -69,7 +63,6 @@ class Tally:
 
     Attributes:
         number: of the question, in the order in which they were first asked.
-        costs: when it costs, in words.
         sketched: whether it counts distinct values, which a sketch estimates.
         margins: how far a published value may be off, in 95% of answers.
         misses: what a miss says of the true value, in words.
@@ -283,14 +276,10 @@ def _published_epsilon(targets: tuple[PlainTarget, ...], epsilon: float) -> floa
     return target.published_epsilon(epsilon) if target else epsilon
 
 
-@final
-@dataclass(frozen=True)
-class History:
-    """What a ledger tells.
+class History(NamedTuple):
+    """What a ledger tells: the name of its file, its terms and where it stands, what its entries say.
 
     Attributes:
-        name: of its file.
-        found: its terms and where it stands.
         problem: why it cannot be relied on, as verification said; empty if it can.
         copied: whether that is because it looks like a restored copy, and nothing in it was changed.
         unread: what could not be read, in words; empty if everything could.
@@ -303,18 +292,9 @@ class History:
     copied: bool
     unread: str
 
-    @property
-    def identity(self) -> str:
-        """Return the ledger's id."""
-        return str(self.found.state.fields.get("ledger", ""))
-
 
 def read_history(path: Path) -> History:
-    """Read a ledger.
-
-    Raises:
-        LedgerError: if there is none, or what it was made for cannot be read.
-    """
+    """Read a ledger, whose terms at least must be readable."""
     found = inspect(path, unchecked=True)
     problem, copied = "", False
     try:
