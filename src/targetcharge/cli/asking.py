@@ -1,5 +1,6 @@
 """The course of `tct ask`, `watch` and `top`: open, check, ask or preview, print.
 
+What is not said of a table comes from its ledger, if there is one; a mistake makes none.
 The first Ctrl-C ends the asking after what is under way, which wastes nothing; the second ends it at once.
 """
 
@@ -11,25 +12,30 @@ import signal
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from enum import StrEnum
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from targetcharge.cli.opening import is_first, opened, opening_of, rehearsed
+import targetcharge as tc
+from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, check_output, note, show, show_previews, standing
-from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
+from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
+from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.columns import Kind
 from targetcharge.sessions.batch import MOST_TOGETHER
+from targetcharge.sessions.opening import MEMORY
+from targetcharge.tables.opening import TableOpening, new_ledger_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import targetcharge as tc
     from targetcharge.cli.options import OutputOptions, TableOptions
     from targetcharge.cli.results import Checked
     from targetcharge.tables.answers import LazyAnswers
-    from targetcharge.tables.opening import TableOpening
 
     Check = Callable[[tc.Table], Checked]
 
@@ -38,6 +44,14 @@ _STOPPING: Final = (
     b"\nStopping after what is under way. Ctrl-C again stops at once, and spends what that holds back.\n"
 )
 _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
+
+
+_OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact", "charging": "shared"}
+"""What a new ledger is made for if nobody says otherwise."""
+
+_NEEDED: Final = {"unit": "--unit COLUMN (or --rows)", "epsilon": "--epsilon", "delta": "--delta"}
+
+_Checked = TypeVar("_Checked")
 
 
 @final
@@ -70,6 +84,94 @@ def stoppable() -> Iterator[Stop]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def opening_of(source: str, options: TableOptions) -> TableOpening:
+    """Return how to open a table: as the options say, and where they are silent as its ledger does."""
+    ledger = str(new_ledger_place(source)) if options.ledger is None else options.ledger
+    if ledger == MEMORY:
+        raise InvalidParameter("--ledger", ledger, "a file: else every command would have a fresh budget")
+    if Path(ledger).is_dir():
+        raise InvalidParameter("--ledger", ledger, "the path of a file, and this is a folder")
+    if options.rows and options.unit is not None:
+        raise Mistake("--rows", "not together with --unit: units are rows, or the values of a column")
+    made = Path(ledger).exists()
+    known = {**(_of_ledger(ledger) if made else _OF_NEW), **_given(options)}
+    missing = [option for name, option in _NEEDED.items() if name not in known]
+    if missing and made:
+        msg = f"the ledger {ledger} is not of a table: choose another with --ledger"
+        raise NotAllowed(msg)
+    if missing:
+        if not Path(source).exists() and not has_magic(source):
+            raise InvalidParameter("TABLE", source, "a file or folder that exists, or a pattern")
+        problem = f"missing, since there is no ledger {ledger} yet that would know"
+        raise Mistake(", ".join(missing), f"{problem}; tct plan shows what a budget buys")
+    return TableOpening(
+        source,
+        known.pop("unit"),
+        tc.Budget(known.pop("epsilon"), known.pop("delta")),
+        **known,
+        ledger=ledger,
+        table=options.table,
+        types=types_of(options.types),
+        memory=options.memory,
+        new_data=options.new_data,
+    )
+
+
+def is_first(opening: TableOpening) -> bool:
+    """Return whether there is no ledger yet."""
+    return not Path(str(opening.ledger)).exists()
+
+
+@contextmanager
+def rehearsed(opening: TableOpening, check: Callable[[tc.Table], _Checked]) -> Iterator[tuple[tc.Table, _Checked]]:
+    """Open a table for previews, without its ledger, and check what would be asked. Nothing is made."""
+    engine = opening.engine()
+    try:
+        table = opening.rehearse(engine)
+        yield table, check(table)
+    finally:
+        engine.close()
+
+
+@contextmanager
+def opened(opening: TableOpening, check: Callable[[tc.Table], _Checked]) -> Iterator[tuple[tc.Table, _Checked]]:
+    """Open a table once what will be asked was checked: a mistake must not make a ledger."""
+    engine = opening.engine()
+    try:
+        checked = check(opening.rehearse(engine))
+    except BaseException:
+        engine.close()
+        raise
+    with opening.open(engine) as table:
+        yield table, checked
+
+
+def types_of(given: list[str] | None) -> dict[str, str]:
+    """Return the kinds of columns."""
+    types: dict[str, str] = {}
+    for text in given or []:
+        column, equals, kind = text.rpartition("=")
+        if not equals or not column:
+            raise InvalidParameter("--type", text, "COLUMN=KIND, such as age=integer")
+        types[column] = kind
+    return types
+
+
+def _given(options: TableOptions) -> dict[str, Any]:
+    names = ("epsilon", "delta", "query_epsilon", "meter", "charging")
+    given = {"unit": tc.ROW if options.rows else options.unit, **{name: getattr(options, name) for name in names}}
+    plain = {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _of_ledger(ledger: str) -> dict[str, Any]:
+    """Return what a ledger was made for; without a unit if that is not one of a table."""
+    terms = inspect(Path(ledger)).terms
+    units: dict[str, dict[str, Any]] = {"column": {"unit": terms.unit.name}, "row": {"unit": tc.ROW}, "words": {}}
+    names = ("epsilon", "delta", "query_epsilon", "meter", "charging")
+    return {**units[terms.unit.kind], **{name: getattr(terms, name) for name in names}}
 
 
 def run(source: str, options: TableOptions, output: OutputOptions, check: Check) -> None:

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Final, final
 import typer
 
 import targetcharge as tc
-from targetcharge.cli.asking import stoppable
+from targetcharge.cli.asking import is_first, opening_of, rehearsed, stoppable
 from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake, written_at
 from targetcharge.cli.monitor_file import read_file
-from targetcharge.cli.opening import is_first, opening_of, rehearsed
 from targetcharge.cli.results import note
 from targetcharge.cli.words import counted, listed
 from targetcharge.errors import LedgerError

@@ -97,13 +97,20 @@ class Results:
 
     def plain(self) -> dict[str, object]:
         """Return plain data."""
-        named = [
-            {"name": label[0]} if "name" in self.checked.heads and not self.checked.by_key else {}
-            for label in self.labels()
+        by_key, heads = self.checked.by_key, self.checked.heads
+        answers = [
+            {
+                **({} if by_key or len(heads) == 1 else {"name": label[0]}),
+                "question": answer.algorithm,
+                "key": answer.key,
+                "outcome": _plain_outcome(answer.outcome),
+                **{name: getattr(answer, name) for name in ("hit", "price", "interval", "scale", "seq")},
+            }
+            for label, answer in zip(self.labels(), self.answers, strict=True)
         ]
         return {
-            **({"by": list(self.checked.heads)} if self.checked.by_key else {}),
-            "answers": [{**name, **_plain(answer)} for name, answer in zip(named, self.answers, strict=True)],
+            **({"by": list(heads)} if by_key else {}),
+            "answers": answers,
             "unanswered": [label[0] if len(label) == 1 else list(label) for label in self.unanswered],
             "stopped": self.stopped or None,
             "meter": self.standing,
@@ -123,19 +130,6 @@ class Results:
         for row in rows:
             writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
         return text.getvalue()
-
-
-def _plain(answer: tc.Answer) -> dict[str, object]:
-    return {
-        "question": answer.algorithm,
-        "key": answer.key,
-        "outcome": _plain_outcome(answer.outcome),
-        "hit": answer.hit,
-        "price": answer.price,
-        "interval": answer.interval,
-        "scale": answer.scale,
-        "seq": answer.seq,
-    }
 
 
 def _plain_outcome(outcome: object) -> object:

@@ -17,10 +17,10 @@ import math
 import sqlite3
 from array import array
 from collections import Counter, deque
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
@@ -41,11 +41,8 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Answer, Entry
 
-_Value = TypeVar("_Value")
-
 _MOST_HITS: Final = 300  # so many are listed, the last ones
 _AT_ONCE: Final = 60.0  # seconds within which everything happened at once
-_FEW: Final = 8  # more different prices, scales or intervals of one question are not told apart
 _COSTS: Final = {
     "Everything": "always",
     "Boundary": "it is too close to call",
@@ -64,8 +61,9 @@ class Tally:
     Attributes:
         number: of the question, in the order in which they were first asked.
         sketched: whether it counts distinct values, which a sketch estimates.
-        margins: how far a published value may be off, in 95% of answers.
-        misses: what a miss says of the true value, in words.
+        ranges: the least and the largest price, scale, and margin (how far a published value may be off, in 95%
+            of answers).
+        misses: what a miss says of the true value, in words; two at most.
     """
 
     number: int
@@ -75,32 +73,29 @@ class Tally:
     asked: int = 0
     hits: int = 0
     keys: set[object] = field(default_factory=set)
-    prices: set[float] = field(default_factory=set)
-    scales: set[float] = field(default_factory=set)
-    margins: set[float] = field(default_factory=set)
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     misses: set[str] = field(default_factory=set)
 
     def add(self, answer: Answer) -> None:
         """Count an answer."""
         self.asked += 1
+        self.hits += bool(answer.hit)
         if answer.key is not None:
             self.keys.add(answer.key)
         if answer.scale:
-            _note(self.scales, answer.scale)
+            self._widen("scale", answer.scale)
         if answer.hit:
-            self.hits += 1
-            _note(self.prices, float(f"{answer.price:.4g}"))
+            self._widen("price", float(f"{answer.price:.4g}"))
         low, high = answer.interval or (None, None)
         number = isinstance(answer.outcome, int | float) and not isinstance(answer.outcome, bool)
         if answer.hit and number and low is not None and high is not None:
-            _note(self.margins, (high - low) / 2)
-        elif not answer.hit and answer.interval:
-            _note(self.misses, markup.interval(answer.interval))
+            self._widen("margin", (high - low) / 2)
+        elif not answer.hit and answer.interval and len(self.misses) < 2:
+            self.misses.add(markup.interval(answer.interval))
 
-
-def _note(seen: set[_Value], value: _Value) -> None:
-    if len(seen) <= _FEW:
-        seen.add(value)
+    def _widen(self, name: str, value: float) -> None:
+        low, high = self.ranges.get(name, (value, value))
+        self.ranges[name] = min(low, value), max(high, value)
 
 
 def _costs(answer: Answer) -> str:
@@ -120,13 +115,6 @@ def _costs(answer: Answer) -> str:
             return "it is not what is expected of it"
         case _:
             return in_words(*answer.targets)
-
-
-def _is_sketched(answer: Answer) -> bool:
-    try:
-        return "distinct" in json.loads(answer.question)["what"]
-    except (ValueError, LookupError, TypeError):  # nothing that was asked of a table
-        return False
 
 
 @final
@@ -228,7 +216,10 @@ class Contents:
         name = answer.algorithm, _costs(answer)
         tally = self.tallies.get(name)
         if tally is None:
-            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, _is_sketched(answer))
+            sketched = False
+            with suppress(ValueError, LookupError, TypeError):  # it was asked of no table
+                sketched = "distinct" in json.loads(answer.question)["what"]
+            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, sketched)
         tally.add(answer)
         if answer.hit:
             self.last_hits.append((tally.number, answer))

@@ -62,11 +62,8 @@ def report(
     """
     ledger = ledger_of(file)
     history = read_history(ledger)
-    place = (
-        Path(f"{ledger.name.removesuffix('.db').removesuffix('.ledger')}.report.html")
-        if output is None
-        else output
-    )
+    stem = ledger.name.removesuffix(".db").removesuffix(".ledger") or ledger.name
+    place = Path(f"{stem}.report.html") if output is None else output
     if place != _STANDARD:
         _check(place, signature(history.found.state.ledger).encode())
     html = page(history, time.time())
