@@ -12,7 +12,6 @@ import signal
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
@@ -22,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake
-from targetcharge.cli.results import Results, check_output, note, show, show_previews, standing
+from targetcharge.cli.results import Results, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.columns import Kind
@@ -49,6 +48,7 @@ _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 _OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact", "charging": "shared"}
 """What a new ledger is made for if nobody says otherwise."""
 
+_TERMS: Final = ("epsilon", "delta", "query_epsilon", "meter", "charging")
 _NEEDED: Final = {"unit": "--unit COLUMN (or --rows)", "epsilon": "--epsilon", "delta": "--delta"}
 
 _Checked = TypeVar("_Checked")
@@ -160,23 +160,19 @@ def types_of(given: list[str] | None) -> dict[str, str]:
 
 
 def _given(options: TableOptions) -> dict[str, Any]:
-    names = ("epsilon", "delta", "query_epsilon", "meter", "charging")
-    given = {"unit": tc.ROW if options.rows else options.unit, **{name: getattr(options, name) for name in names}}
-    plain = {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
-    return {name: value for name, value in plain.items() if value is not None}
+    given = {"unit": tc.ROW if options.rows else options.unit, **{name: getattr(options, name) for name in _TERMS}}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _of_ledger(ledger: str) -> dict[str, Any]:
     """Return what a ledger was made for; without a unit if that is not one of a table."""
     terms = inspect(Path(ledger)).terms
     units: dict[str, dict[str, Any]] = {"column": {"unit": terms.unit.name}, "row": {"unit": tc.ROW}, "words": {}}
-    names = ("epsilon", "delta", "query_epsilon", "meter", "charging")
-    return {**units[terms.unit.kind], **{name: getattr(terms, name) for name in names}}
+    return {**units[terms.unit.kind], **{name: getattr(terms, name) for name in _TERMS}}
 
 
 def run(source: str, options: TableOptions, output: OutputOptions, check: Check) -> None:
     """Open a table, check the questions, and ask or preview them."""
-    check_output(output)
     opening = opening_of(source, options)
     try:
         if output.preview:

@@ -12,9 +12,8 @@ import importlib.util
 import json
 import sys
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -24,7 +23,7 @@ import targetcharge as tc
 from targetcharge.audit.exact import opener
 from targetcharge.audit.sampling import black_box
 from targetcharge.cli.errors import AUDIT_FAILED
-from targetcharge.cli.options import Json, MeterName
+from targetcharge.cli.options import Json, MeterName  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.plan import Q, TargetName, Width, new_figure, save_figure, target_of
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import Algorithm
@@ -39,14 +38,6 @@ _FORM: Final = "FILE.py:FUNCTION"
 Seed = Annotated[int, typer.Option(help="The search is reproducible from it.")]
 
 
-class Relation(StrEnum):
-    """What makes two inputs neighbours."""
-
-    ADD_REMOVE = "add-remove"
-    REPLACE_ONE = "replace-one"
-    ANY = "any"
-
-
 def audit(
     what: Annotated[
         str, typer.Argument(metavar=_FORM, help="A @tc.private algorithm, or a function of the data.")
@@ -57,9 +48,9 @@ def audit(
     epsilon: Annotated[float | None, typer.Option(help="The claimed ε, if the function does not know it.")] = None,
     delta: Annotated[float | None, typer.Option(help="The claimed δ; 0 if only ε is given.")] = None,
     relation: Annotated[
-        Relation,
+        Literal["add-remove", "replace-one", "any"],
         typer.Option("--relation", "--neighbours", help="What makes the inputs neighbours; any: you vouch."),
-    ] = Relation.ADD_REMOVE,
+    ] = "add-remove",
     runs: Annotated[int, typer.Option(help="Runs on each input.")] = 20_000,
     confidence: Annotated[float, typer.Option(help="How sure a failure is.")] = 0.999,
     seed: Annotated[int, typer.Option(help="Of everything the audit decides.")] = 0,
@@ -88,7 +79,7 @@ def audit(
             _value("--data0", data0, module),
             _value("--data1", data1, module),
             None if epsilon is None else tc.Budget(epsilon, delta or 0.0),
-            relation=relation.value,
+            relation=relation,
             runs=runs,
             confidence=confidence,
             seed=seed,
@@ -107,8 +98,8 @@ def attack(
     query_epsilon: Annotated[float, typer.Option(help="ε of one computation.")] = 1.0,
     hits: Annotated[int, typer.Option(help="Hits that the session covers.")] = 1,
     delta: Annotated[float, typer.Option(help="δ of the session.")] = 0.02,
-    meter: Annotated[MeterName, typer.Option(help="How the session adds up.")] = MeterName.EXACT,
-    target: Annotated[TargetName, typer.Option(help="The declared target.")] = TargetName.NOT_PRIOR,
+    meter: Annotated[MeterName, typer.Option(help="How the session adds up.")] = "exact",
+    target: Annotated[TargetName, typer.Option(help="The declared target.")] = "not-prior",
     width: Width = None,
     q: Q = None,
     restarts: Annotated[int | None, typer.Option(help="Strategies to start from; else two for each tool.")] = None,
@@ -120,7 +111,7 @@ def attack(
 
     Every path of every game is enumerated on two neighbouring datasets; exit code 6 if one tells more than that.
     """
-    opened = opener(query_epsilon, hits, delta, meter=meter.value, targets=(target_of(target, width, q),))
+    opened = opener(query_epsilon, hits, delta, meter=meter, targets=(target_of(target, width, q),))
     verdict = tc.audit.attack(opened, epsilons=(query_epsilon,), restarts=restarts, steps=steps, seed=seed)
     _show_ours([verdict], as_json=as_json)
 
@@ -128,7 +119,7 @@ def attack(
 def certify(
     *,
     epsilon: Annotated[float, typer.Option(help="ε of one computation.")],
-    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = TargetName.NOT_PRIOR,
+    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
     width: Width = None,
     q: Q = None,
     order: Annotated[float, typer.Option(help="Rényi order at which to try the price.")] = 2.0,

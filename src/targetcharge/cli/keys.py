@@ -126,13 +126,11 @@ def _number(text: str) -> object:
 
 
 def _split(name: str, text: str) -> list[str]:
-    try:
+    with suppress(csv.Error):
         parts = next(csv.reader([text], strict=True), [])
-    except csv.Error:
-        parts = []
-    if not parts or not all(part.strip() for part in parts):
-        raise tc.InvalidParameter(name, text, "words with commas between")
-    return parts
+        if parts and all(part.strip() for part in parts):
+            return parts
+    raise tc.InvalidParameter(name, text, "words with commas between")
 
 
 def _from_file(by: Sequence[str], path: Path) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:

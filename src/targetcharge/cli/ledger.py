@@ -168,9 +168,7 @@ def _plain_meter(found: Inspection) -> dict[str, object]:
 
     return {
         "unit": str(terms.unit),
-        "meter": terms.meter,
-        "charging": terms.charging,
-        "query_epsilon": terms.query_epsilon,
+        **{name: getattr(terms, name) for name in ("meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
         "hits": found.state.sums.hits[which],
         "hits_left": found.hits_left,
@@ -183,14 +181,9 @@ def _plain_meter(found: Inspection) -> dict[str, object]:
 def _cells(entry: Entry) -> tuple[str, str, str, str]:
     match entry:
         case Answer():
-            price = f"{entry.price:.4g}" if entry.hit else "free"
+            price, outcome = f"{entry.price:.4g}" if entry.hit else "free", line(entry.outcome, _LONGEST, repr)
             asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
-            return (
-                moment(entry.received),
-                f"{entry.algorithm}, {asked}",
-                line(entry.outcome, _LONGEST, repr),
-                price,
-            )
+            return moment(entry.received), f"{entry.algorithm}, {asked}", outcome, price
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)

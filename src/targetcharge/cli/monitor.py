@@ -215,11 +215,7 @@ def _yesterday() -> dt.date:
 
 @final
 class Delivery:
-    """Tells alerts on the standard output, and keeps them in a file.
-
-    Attributes:
-        last_seq: of the alerts that a monitor of this name told, in this run or before.
-    """
+    """Tells alerts on the standard output, and keeps them in a file; knows the last seq that the monitor told."""
 
     def __init__(self, note: FileIO, ledger: str, monitor: str, alerts: Path | None) -> None:
         """Go on where the last run on this ledger ended; one that was started anew counts from the beginning."""

@@ -12,7 +12,7 @@ rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from targetcharge.cli.errors import Mistake, written_at
 from targetcharge.cli.options import Charging, MeterName, TableOptions
@@ -83,13 +83,11 @@ def _words(name: str, value: object) -> str:
     return str(value)
 
 
-def _choice(name: str, value: object) -> MeterName | Charging:
-    words: dict[object, MeterName | Charging] = {
-        word.value: word for word in (MeterName if name == "meter" else Charging)
-    }
-    if not isinstance(value, str) or value not in words:
-        raise InvalidParameter(name, value, f"one of {', '.join(words.values())}")
-    return words[value]
+def _choice(name: str, value: object) -> str:
+    words = get_args(MeterName if name == "meter" else Charging)
+    if value not in words:
+        raise InvalidParameter(name, value, f"one of {', '.join(words)}")
+    return str(value)
 
 
 def _types(name: str, value: object) -> list[str]:

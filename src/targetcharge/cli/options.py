@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, Any, final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final, get_type_hints
 
 import typer
 
+from targetcharge.cli.errors import Mistake
 from targetcharge.cli.questions import whole
 
 if TYPE_CHECKING:
@@ -45,20 +45,8 @@ Source = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-class MeterName(StrEnum):
-    """How a session adds up."""
-
-    EXACT = "exact"
-    RENYI = "renyi"
-
-
-class Charging(StrEnum):
-    """Whose budget a hit is charged to."""
-
-    SHARED = "shared"
-    INDIVIDUAL = "individual"
+MeterName = Literal["exact", "renyi"]
+Charging = Literal["shared", "individual"]
 
 
 @final
@@ -134,10 +122,18 @@ class OutputOptions:
         bool, _in_output("--preview", help="Ask nothing: tell what it would cost and how sharp it is.")
     ] = False
 
+    def __post_init__(self) -> None:
+        """Refuse two formats at once."""
+        if self.as_json and self.as_csv:
+            raise Mistake("--json", "not together with --csv")
+        if self.preview and self.as_csv:
+            raise Mistake("--preview", "not together with --csv: a preview is text, or JSON")
 
-def given(group: object) -> dict[str, Any]:
-    """Return the options of a group that were given, by name."""
-    return {name: _tidy(value) for name, value in vars(group).items() if value is not None}
+
+def given(*groups: object, **more: object) -> dict[str, Any]:
+    """Return the options of groups, and others, that were given, by name."""
+    named = [(name, value) for values in (more, *map(vars, groups)) for name, value in values.items()]
+    return {name: _tidy(value) for name, value in named if value is not None}
 
 
 def _tidy(value: object) -> object:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+from contextlib import suppress
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 import typer
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from targetcharge.accounting.plan import Accounting
     from targetcharge.accounting.targets import Target
 
 _POINTS = 24
@@ -39,17 +38,7 @@ _STYLES: Final = {
 
 Width = Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")]
 Q = Annotated[float | None, typer.Option(help="The declared q, for --target q.")]
-
-
-class TargetName(StrEnum):
-    """The targets one can plan for."""
-
-    NOT_PRIOR = "not-prior"
-    DISAGREEMENT = "disagreement"
-    BOUNDARY = "boundary"
-    BETWEEN = "between"
-    Q = "q"
-    EVERYTHING = "everything"
+TargetName = Literal["not-prior", "disagreement", "boundary", "between", "q", "everything"]
 
 
 def plan(
@@ -58,7 +47,7 @@ def plan(
     delta: Annotated[float, typer.Option(help="δ of the whole session.")],
     query_epsilon: Annotated[float | None, typer.Option(help="ε of one computation: how many hits?")] = None,
     hits: Annotated[int | None, typer.Option(help="A number of hits: which query ε?")] = None,
-    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = TargetName.NOT_PRIOR,
+    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
     width: Width = None,
     q: Q = None,
     caution: Annotated[
@@ -85,25 +74,23 @@ def plan(
 
 def target_of(name: TargetName, width: int | None, q: float | None, caution: float | None = None) -> Target:
     """Return the target that the options name."""
-    if (width is not None) != (name is TargetName.BETWEEN):
-        raise InvalidParameter("--width", width, "given with --target between, and only with it")
-    if (q is not None) != (name is TargetName.Q):
-        raise InvalidParameter("--q", q, "given with --target q, and only with it")
-    if caution is not None and name is not TargetName.BOUNDARY:
-        raise InvalidParameter("--caution", caution, "given with --target boundary, and only with it")
-    if width is not None:
-        if width < 1:
-            raise InvalidParameter("--width", width, "at least 1")
-        return tc.Between(1, width)
-    if q is not None:
-        return tc.QTarget(q, frozenset())
-    plain: dict[TargetName, Target] = {
-        TargetName.NOT_PRIOR: tc.NotPrior(prior=False),
-        TargetName.DISAGREEMENT: tc.Disagreement(),
-        TargetName.BOUNDARY: tc.Boundary(1.0 if caution is None else caution),
-        TargetName.EVERYTHING: tc.Everything(),
+    owners: dict[str, tuple[str, float | None]] = {"width": ("between", width), "q": ("q", q)}
+    if caution is not None:
+        owners["caution"] = "boundary", caution
+    for option, (owner, value) in owners.items():
+        if (value is not None) != (name == owner):
+            raise InvalidParameter(f"--{option}", value, f"given with --target {owner}, and only with it")
+    if width is not None and width < 1:
+        raise InvalidParameter("--width", width, "at least 1")
+    targets: dict[TargetName, Target] = {
+        "not-prior": tc.NotPrior(prior=False),
+        "disagreement": tc.Disagreement(),
+        "boundary": tc.Boundary(1.0 if caution is None else caution),
+        "between": tc.Between(1, width or 1),
+        "q": tc.QTarget(1.0 if q is None else q, frozenset()),
+        "everything": tc.Everything(),
     }
-    return plain[name]
+    return targets[name]
 
 
 def _table(found: tc.Plan, *, by_hits: bool) -> Table:
@@ -131,7 +118,10 @@ def _draw(found: tc.Plan, file: Path) -> None:
     counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
     axes = figure.add_subplot()
     for way in catalogue(found.target):
-        values = _values(way, query, counts, found.budget.delta)
+        values: list[float] = []
+        with suppress(TooLarge):
+            for count in counts if query <= way.max_epsilon else ():
+                values.append(way.epsilon(query, int(count), found.budget.delta))  # noqa: PERF401 - as far as it goes
         if values:
             color, width = _STYLES.get(way.name, ("tab:red", 1.5))
             asked = way.pays_for != HITS
@@ -149,18 +139,6 @@ def _draw(found: tc.Plan, file: Path) -> None:
         title=f"Query ε = {query:.4g}",
     )
     save_figure(figure, axes, file)
-
-
-def _values(way: Accounting, query: float, counts: np.ndarray, delta: float) -> list[float]:
-    """Return ε' at each count, as far as this accounting can compute it."""
-    values: list[float] = []
-    if query <= way.max_epsilon:
-        for count in counts:
-            try:
-                values.append(way.epsilon(query, int(count), delta))
-            except TooLarge:
-                break
-    return values
 
 
 def new_figure(file: Path) -> Figure:

@@ -226,14 +226,10 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
 
 def read_items(path: Path) -> list[Item]:
     """Return the questions of a file; a mistake names the place of the first that is none."""
-    match path.suffix.lower():
-        case ".csv":
-            places = _csv_items(path)
-        case ".yaml" | ".yml":
-            places = _yaml_items(path)
-        case _:
-            raise InvalidParameter("--questions", path, "a file that ends in .csv, .yaml or .yml")
-    items = [_item(place, fields) for place, fields in places]
+    readers = {".csv": _csv_items, ".yaml": _yaml_items, ".yml": _yaml_items}
+    if path.suffix.lower() not in readers:
+        raise InvalidParameter("--questions", path, "a file that ends in .csv, .yaml or .yml")
+    items = [_item(place, fields) for place, fields in readers[path.suffix.lower()](path)]
     if not items:
         raise Mistake(str(path), "there are no questions in it")
     return items

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from targetcharge import markup
 from targetcharge.cli import words
-from targetcharge.cli.errors import INTERRUPTED, Mistake, spelled
+from targetcharge.cli.errors import INTERRUPTED, spelled
 from targetcharge.cli.words import counted, listed
 from targetcharge.errors import TargetChargeError
 
@@ -144,10 +144,7 @@ def standing(table: tc.Table, described: Description) -> dict[str, Any]:
     except TargetChargeError:
         hits = None, None
     return {
-        "unit": described.unit,
-        "meter": described.meter,
-        "charging": described.charging,
-        "query_epsilon": described.query_epsilon,
+        **{name: getattr(described, name) for name in ("unit", "meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": described.budget.epsilon, "delta": described.budget.delta},
         "hits": hits[0],
         "hits_left": hits[1],
@@ -171,14 +168,6 @@ def grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def check_output(output: OutputOptions) -> None:
-    """Refuse two formats at once."""
-    if output.as_json and output.as_csv:
-        raise Mistake("--json", "not together with --csv")
-    if output.preview and output.as_csv:
-        raise Mistake("--preview", "not together with --csv: a preview is text, or JSON")
 
 
 def show_previews(previews: Sequence[Preview], output: OutputOptions) -> None:

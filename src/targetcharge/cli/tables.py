@@ -104,7 +104,7 @@ def ask(
     A miss is free and no error. Exit codes: 2 mistake, 3 refused or budget spent, 4 ledger, 5 computation failed,
     7 table cannot be read, 130 Ctrl-C.
     """
-    fields = {**_with(where), **given(asked), **given(number)}
+    fields = given(asked, number, where=where)
     file = fields.pop("questions", None)
     if file is None:
         items = [Item(question_of(fields, option))]
@@ -133,7 +133,7 @@ def watch(
 
     Example: tct watch flights.parquet --where "late > 60" --by day --days 2013-01-01:2013-12-31 --threshold 150
     """
-    what = what_of({**_with(where), **given(number)}, option)
+    what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
     question = tc.questions.watch(what, declared.by, None, whole(threshold))
     run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
@@ -155,14 +155,10 @@ def top(
 
     Example: tct top visits.parquet --by county --keys-file counties.csv -k 5
     """
-    what = what_of({**_with(where), **given(number)}, option)
+    what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
     question = tc.questions.top(what, declared.by, None, k, None if threshold is None else whole(threshold))
     run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
-
-
-def _with(where: str | None) -> dict[str, object]:
-    return {} if where is None else {"where": where}
 
 
 def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:

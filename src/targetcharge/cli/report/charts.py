@@ -73,7 +73,9 @@ def timeline(history: History) -> Chart:
         )
         above = [_bars("Answers", places, counts[0]), _bars("Hits", hit_places, counts[1])]
     else:
-        above = [_strokes(hit_places)]
+        strokes = np.unique(np.round(hit_places * (_ACROSS - 2)).astype(int) + 1)  # those in one place are one
+        path = "".join(f"M{place} 0v20" for place in strokes)
+        above = [Panel(20, (("stroke", path),), "Hits", "each a stroke")]
     later = list(when.snapshots.items())[1 : _MOST_SNAPSHOTS + 1]
     marks = tuple(Words(float(places[entry]), f"data {snapshot}", "snapshot") for snapshot, entry in later)
     return Chart(
@@ -92,12 +94,6 @@ def _bars(what: str, places: NDArray[np.float64], counts: NDArray[np.float64]) -
         if high
     )
     return Panel(height, ((what.lower(), path),), what, f"up to {most:,.0f} a bar")
-
-
-def _strokes(places: NDArray[np.float64]) -> Panel:
-    """Return a stroke for every hit; for those in one place only one."""
-    marks, height = np.unique(np.round(places * (_ACROSS - 2)).astype(int) + 1), 20
-    return Panel(height, (("stroke", "".join(f"M{mark} 0v{height}" for mark in marks)),), "Hits", "each a stroke")
 
 
 def _steps(history: History, places: NDArray[np.float64]) -> Panel:

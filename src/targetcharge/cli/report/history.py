@@ -168,9 +168,7 @@ class Contents:
         last_hits: those that are listed, with the number of their question.
         lost: reservations that were spent without an answer.
         vouched: entries at which the owner vouched for a restored copy.
-        times: when each entry with answers was asked for, in seconds since 1970.
-        seqs: of the last answer of each.
-        counts: how many answers each has.
+        times: when each entry with answers was asked for; its last seq and its number of answers are beside it.
         charges: in the order of the ledger; those without hits have no answer.
         snapshots: the first entry about each snapshot of the data, by the snapshot.
     """
