@@ -156,9 +156,10 @@ def test_exit_codes_cover_the_error_tree():
     assert len(set(EXIT_CODES.values())) == len(EXIT_CODES)
 
 
-def test_missing_dependencies_are_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "targetcharge.cli.app", None)
-    with pytest.raises(SystemExit, match=r"pip install 'targetcharge\[cli\]'"):
+@pytest.mark.parametrize("name", ["jinja2", "rich", "typer", "yaml"])
+def test_missing_dependencies_are_named(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit, match=rf"tct needs {name}, .*pip install 'targetcharge\[cli\]'"):
         main()
 
 
