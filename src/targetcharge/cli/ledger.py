@@ -52,10 +52,11 @@ def ledger_of(file: str) -> Path:
     raise Mistake(file, elsewhere if path.exists() else f"there is no such file, and no ledger {beside}")
 
 
-def roomiest(found: Inspection) -> int:
+def roomiest(inspection: Inspection) -> int:
     """Return which meter has the most hits left: 0, unless there are alternatives."""
-    terms, spent = found.terms, found.state.sums.spent
-    left = [(most - used) // one for most, used, one in zip(terms.capacities, spent, terms.typical, strict=True)]
+    terms, spent = inspection.terms, inspection.state.sums.spent
+    rooms = zip(terms.capacities, spent, terms.typical, strict=True)
+    left = [(capacity - used) // price for capacity, used, price in rooms]
     return left.index(max(left))
 
 
@@ -67,14 +68,14 @@ def targets_in_words(terms: Terms) -> list[str]:
 def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
     """Show budget, unit, hits used and left, and what a further hit costs. The table itself is not opened."""
     ledger = ledger_of(file)
-    found = inspect(ledger)
-    plain = _plain_meter(found)
+    inspection = inspect(ledger)
+    plain = _plain_meter(inspection)
     if as_json:
         typer.echo(json.dumps({**plain, "ledger": str(ledger)}, indent=2))
     else:
-        facts = _facts(found)
-        kind = "" if found.terms.meter == "exact" else ", if it is of the declared kind"
-        whose = " to each unit that contributed" if found.individual else ""
+        facts = _facts(inspection)
+        kind = "" if inspection.terms.meter == "exact" else ", if it is of the declared kind"
+        whose = " to each unit that contributed" if inspection.individual else ""
         rows = {
             "ledger": str(ledger),
             **{name: facts[name] for name in _OF_METER},
@@ -84,8 +85,8 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
         for name, value in rows.items():
             console().print(f"{name:<{wide}}  {value}")
         console().print("The budget holds for all that was and will be published, however it ends.")
-    if found.restored:
-        note(found.restored)
+    if inspection.restored:
+        note(inspection.restored)
 
 
 @app.command("show")
@@ -96,23 +97,23 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print budget, hits used and left, and the last entries."""
-    found = inspect(file, last)
+    inspection = inspect(file, last)
     if as_json:
-        entries = [json.loads(text_of(entry)) for entry in found.last]
-        typer.echo(json.dumps({**_plain(found), "entries": entries}, indent=2))
+        entries = [json.loads(text_of(entry)) for entry in inspection.last]
+        typer.echo(json.dumps({**_plain(inspection), "entries": entries}, indent=2))
         return
     out = Console()
     table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
-    for name, value in _facts(found).items():
+    for name, value in _facts(inspection).items():
         table.add_row(name, escape(value))
     out.print(table)
-    if found.last:
+    if inspection.last:
         table = Table("entry", "received", "what", "outcome", "price")
-        for number, entry in enumerate(found.last, found.state.number - len(found.last) + 1):
+        for number, entry in enumerate(inspection.last, inspection.state.number - len(inspection.last) + 1):
             table.add_row(str(number), *map(escape, _cells(entry)))
         out.print(table)
-    if found.restored:
-        out.print(f"[red]{escape(found.restored)}[/red]", highlight=False, soft_wrap=True)
+    if inspection.restored:
+        out.print(f"[red]{escape(inspection.restored)}[/red]", highlight=False, soft_wrap=True)
 
 
 @app.command("verify")
@@ -121,9 +122,9 @@ def check(file: File) -> None:
     typer.echo(f"{file}: {counted(verify(file), 'entry', 'entries')}, every hash and every total is right")
 
 
-def _facts(found: Inspection) -> dict[str, str]:
+def _facts(inspection: Inspection) -> dict[str, str]:
     """Return all facts, in words."""
-    terms, state = found.terms, found.state
+    terms, state = inspection.terms, inspection.state
     return {
         "budget": f"({terms.epsilon:g}, {terms.delta:g})",
         "unit": str(terms.unit) or "not said",
@@ -131,37 +132,37 @@ def _facts(found: Inspection) -> dict[str, str]:
         "targets": ", ".join(targets_in_words(terms)),
         "charging": terms.charging,
         "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
-        "hits left": f"{found.hits_left:,}" + (" for each unit, in all" if found.individual else ""),
-        _HELD: f"{found.held.count} hits",
-        "releases pending": f"{found.pending}",
+        "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
+        _HELD: f"{inspection.held.count} hits",
+        "releases pending": f"{inspection.pending}",
         "δ of computations": f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}",
         "last entry": f"{state.number}",
         "its hash": state.head.hex(),
     }
 
 
-def _plain(found: Inspection) -> dict[str, object]:
+def _plain(inspection: Inspection) -> dict[str, object]:
     """Return all facts as plain data."""
-    terms, state = found.terms, found.state
+    terms, state = inspection.terms, inspection.state
     names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
     return {
         "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
         "unit": {terms.unit.kind: terms.unit.name},
         **{name: getattr(terms, name) for name in names},
         "hits": state.sums.hits,
-        "hits_left": found.hits_left,
-        "held": found.held.count,
-        "pending": found.pending,
+        "hits_left": inspection.hits_left,
+        "held": inspection.held.count,
+        "pending": inspection.pending,
         "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
         "number": state.number,
         "head": state.head.hex(),
-        "restored": found.restored or None,
+        "restored": inspection.restored or None,
     }
 
 
-def _plain_meter(found: Inspection) -> dict[str, object]:
+def _plain_meter(inspection: Inspection) -> dict[str, object]:
     """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
-    terms, which = found.terms, roomiest(found)
+    terms, which = inspection.terms, roomiest(inspection)
 
     def amount(grains: int) -> float:  # in hits, or κ
         return float(grains) if terms.meter == "exact" else from_grains(grains)
@@ -170,11 +171,11 @@ def _plain_meter(found: Inspection) -> dict[str, object]:
         "unit": str(terms.unit),
         **{name: getattr(terms, name) for name in ("meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "hits": found.state.sums.hits[which],
-        "hits_left": found.hits_left,
+        "hits": inspection.state.sums.hits[which],
+        "hits_left": inspection.hits_left,
         "price": amount(terms.typical[which]),
         "capacity": amount(terms.capacities[which]),
-        "restored": found.restored or None,
+        "restored": inspection.restored or None,
     }
 
 

@@ -58,16 +58,16 @@ def plan(
 ) -> None:
     """Show what a budget buys under each accounting: hits for a query ε, or the query ε for a number of hits."""
     budget = tc.Budget(epsilon, delta)
-    found = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
+    planned = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
     if plot is not None:
-        _draw(found, plot)
+        _draw(planned, plot)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(planned.as_dict(), indent=2, ensure_ascii=False))
         return
     console = Console()
-    console.print(_table(found, by_hits=query_epsilon is not None))
-    if found.advice:
-        console.print(found.advice, highlight=False)
+    console.print(_table(planned, by_hits=query_epsilon is not None))
+    if planned.advice:
+        console.print(planned.advice, highlight=False)
     if plot is not None:
         console.print(f"picture: {plot}", highlight=False)
 
@@ -93,14 +93,14 @@ def target_of(name: TargetName, width: int | None, q: float | None, caution: flo
     return targets[name]
 
 
-def _table(found: tc.Plan, *, by_hits: bool) -> Table:
-    budget = found.budget
-    given = f"query ε {found.rows[0].query_epsilon:g}" if by_hits else f"{found.rows[0].hits} hits"
+def _table(planned: tc.Plan, *, by_hits: bool) -> Table:
+    budget = planned.budget
+    given = f"query ε {planned.rows[0].query_epsilon:g}" if by_hits else f"{planned.rows[0].hits} hits"
     table = Table(title=f"A budget of ({budget.epsilon:g}, {budget.delta:g}) at {given}", title_justify="left")
-    noted = any(row.note for row in found.rows)
+    noted = any(row.note for row in planned.rows)
     for head in ("accounting", "pays for", "buys" if by_hits else "query ε", *(["note"] if noted else [])):
         table.add_column(head, justify="right" if head in ("buys", "query ε") else "left")
-    for row in found.rows:
+    for row in planned.rows:
         query = "" if row.query_epsilon is None else f"{row.query_epsilon:.4g}"
         counted = "hits" if row.pays_for == HITS else "questions"
         bought = "" if row.hits is None else f"{row.hits:,} {counted}"
@@ -109,19 +109,19 @@ def _table(found: tc.Plan, *, by_hits: bool) -> Table:
     return table
 
 
-def _draw(found: tc.Plan, file: Path) -> None:
+def _draw(planned: tc.Plan, file: Path) -> None:
     """Draw ε' of the whole session against the number of hits, one line for each accounting."""
     figure = new_figure(file)
-    query = next(row.query_epsilon for row in reversed(found.rows) if row.query_epsilon)
-    bought = [row.hits for row in found.rows if row.pays_for == HITS and row.hits]
+    query = next(row.query_epsilon for row in reversed(planned.rows) if row.query_epsilon)
+    bought = [row.hits for row in planned.rows if row.pays_for == HITS and row.hits]
     most = max(10, 2 * max(bought))
     counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
     axes = figure.add_subplot()
-    for way in catalogue(found.target):
+    for way in catalogue(planned.target):
         values: list[float] = []
         with suppress(TooLarge):
             for count in counts if query <= way.max_epsilon else ():
-                values.append(way.epsilon(query, int(count), found.budget.delta))  # noqa: PERF401 - as far as it goes
+                values.append(way.epsilon(query, int(count), planned.budget.delta))  # noqa: PERF401 - as far as it goes
         if values:
             color, width = _STYLES.get(way.name, ("tab:red", 1.5))
             asked = way.pays_for != HITS
@@ -129,13 +129,13 @@ def _draw(found: tc.Plan, file: Path) -> None:
             axes.plot(
                 counts[: len(values)], values, ":" if asked else "-", label=label, color=color, linewidth=width
             )
-    axes.axhline(found.budget.epsilon, color="black", linestyle="--", linewidth=1)
-    axes.annotate(f"budget ε = {found.budget.epsilon:g}", (counts[0], found.budget.epsilon), va="bottom")
+    axes.axhline(planned.budget.epsilon, color="black", linestyle="--", linewidth=1)
+    axes.annotate(f"budget ε = {planned.budget.epsilon:g}", (counts[0], planned.budget.epsilon), va="bottom")
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="hits (dotted: questions)",
-        ylabel=f"ε of the whole session at δ = {found.budget.delta:g}",
+        ylabel=f"ε of the whole session at δ = {planned.budget.delta:g}",
         title=f"Query ε = {query:.4g}",
     )
     save_figure(figure, axes, file)

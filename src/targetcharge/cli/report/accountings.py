@@ -140,8 +140,8 @@ class OpenedMeter:
             return None
         costs = [[_tried(way.epsilon, query, hits, budget.delta) for way in ways] for ways in forms]
         bought = [[_tried(way.hits, query, budget) for way in ways] for ways in forms]
-        least = [min((cost for cost in each if cost is not None), default=math.inf) for each in costs]
-        most = [max((number for number in each if number is not None), default=-1) for each in bought]
+        least = [min((cost for cost in of_target if cost is not None), default=math.inf) for of_target in costs]
+        most = [max((hits for hits in of_target if hits is not None), default=-1) for of_target in bought]
         epsilon, buys = max(least), min(most)
         return Row(
             "the paper’s theorem", None if epsilon == math.inf else epsilon, hits, None if buys < 0 else buys

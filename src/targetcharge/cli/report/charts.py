@@ -98,9 +98,9 @@ def _bars(what: str, places: NDArray[np.float64], counts: NDArray[np.float64]) -
 
 def _steps(history: History, places: NDArray[np.float64]) -> Panel:
     """Return what was charged so far on each meter, as a share of its capacity."""
-    found, terms, height = history.found, history.found.terms, 150
+    inspection, terms, height = history.inspection, history.inspection.terms, 150
     exact = terms.meter == "exact"
-    if found.individual:
+    if inspection.individual:
         right = counted(history.contents.hits, "hit")
     elif exact and len(set(terms.capacities)) == 1:
         right = f"capacity: {counted(terms.capacities[0], 'hit')}"
@@ -109,15 +109,15 @@ def _steps(history: History, places: NDArray[np.float64]) -> Panel:
     shapes = []
     for which, capacity in enumerate(terms.capacities[:_MOST_METERS]):
         charged = _charged(history.contents, which, places)
-        full = charged[-1][1] if found.individual else capacity
+        full = charged[-1][1] if inspection.individual else capacity
         heights = [height - round(height * min(1.0, grains / full)) if full else height for _, grains in charged]
         steps = (f"H{place}V{high}" for (place, _), high in zip(charged[1:], heights[1:], strict=True))
         line = f"M0 {heights[0]}{''.join(steps)}H{_ACROSS}"
         if len(terms.capacities) == 1:
             shapes.append(("area", f"{line}V{height}H0z"))
         shapes.append((f"charged meter-{which}", line))
-    heading = "Hits so far" if found.individual or exact else "Charged so far"
-    return Panel(height, tuple(shapes), heading, "", right, not found.individual)
+    heading = "Hits so far" if inspection.individual or exact else "Charged so far"
+    return Panel(height, tuple(shapes), heading, "", right, not inspection.individual)
 
 
 def _charged(when: Contents, which: int, places: NDArray[np.float64]) -> list[tuple[int, int]]:

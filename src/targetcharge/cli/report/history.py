@@ -275,7 +275,7 @@ class History(NamedTuple):
     """
 
     name: str
-    found: Inspection
+    inspection: Inspection
     contents: Contents
     problem: str
     copied: bool
@@ -284,7 +284,7 @@ class History(NamedTuple):
 
 def read_history(path: Path) -> History:
     """Read a ledger, whose terms at least must be readable."""
-    found = inspect(path, unchecked=True)
+    inspection = inspect(path, unchecked=True)
     problem, copied = "", False
     try:
         verify(path)  # after the reading: it covers at least what is told
@@ -294,7 +294,7 @@ def read_history(path: Path) -> History:
     try:
         with closing(Database(path, read_only=True)) as database:
             for number, _, body, _ in database.rows():
-                if number > found.state.number:
+                if number > inspection.state.number:
                     break  # written since
                 contents.add(entry_of(body))
     except (LedgerError, sqlite3.Error, ValueError, TypeError, AttributeError, ArithmeticError) as error:
@@ -302,4 +302,4 @@ def read_history(path: Path) -> History:
             msg = f"the ledger {path} cannot be read: {error}"
             raise LedgerError(msg) from None
         unread = f"entry {number} and what follows: {error}"
-    return History(path.name, found, contents, problem, copied, unread)
+    return History(path.name, inspection, contents, problem, copied, unread)

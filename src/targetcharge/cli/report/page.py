@@ -65,7 +65,7 @@ def report(
     stem = ledger.name.removesuffix(".db").removesuffix(".ledger") or ledger.name
     place = Path(f"{stem}.report.html") if output is None else output
     if place != _STANDARD:
-        _check(place, signature(history.found.state.ledger).encode())
+        _check(place, signature(history.inspection.state.ledger).encode())
     html = page(history, time.time())
     if place == _STANDARD:
         typer.echo(html, nl=False)
@@ -115,7 +115,7 @@ def text(value: object) -> object:
     """Return anything as harmless text, to be escaped; markup as it is."""
     if hasattr(value, "__html__"):
         return value
-    return _HARMFUL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), str(value))
+    return _HARMFUL.sub(lambda mark: mark[0].encode("unicode_escape").decode(), str(value))
 
 
 @cache
@@ -161,30 +161,30 @@ def page(history: History, written: float) -> str:
 
 def _values(history: History) -> dict[str, object]:
     """Return what the templates say something about."""
-    contents, found = history.contents, history.found
+    contents, inspection = history.contents, history.inspection
     tallies = sorted(contents.tallies.values(), key=lambda tally: (-tally.hits, -tally.asked, tally.number))
     noises = sorted(contents.noises.values(), key=lambda noise: (-noise.answers, noise.scale))
-    meters = [OpenedMeter(found.terms, which) for which in range(len(found.terms.capacities))]
-    odometers = [] if history.problem else [meter.odometer(found.state.sums) for meter in meters]
-    which = 0 if found.individual else roomiest(found)
+    meters = [OpenedMeter(inspection.terms, which) for which in range(len(inspection.terms.capacities))]
+    odometers = [] if history.problem else [meter.odometer(inspection.state.sums) for meter in meters]
+    which = 0 if inspection.individual else roomiest(inspection)
     try:
         rows, uncompared = meters[which].rows(contents), "the declared targets are not known."
     except TargetChargeError as error:
         rows, uncompared = [], str(error)
     return {
         "history": history,
-        "identity": history.found.state.ledger,
+        "identity": history.inspection.state.ledger,
         "contents": contents,
-        "found": found,
-        "terms": found.terms,
-        "targets": targets_in_words(found.terms),
+        "inspection": inspection,
+        "terms": inspection.terms,
+        "targets": targets_in_words(inspection.terms),
         "version": __version__,
         "shown": sorted(tallies[:_MOST_QUESTIONS], key=lambda tally: tally.number),
         "rest": tallies[_MOST_QUESTIONS:],
         "timeline": timeline(history) if contents.answers else None,
         "meters": meters,
         "odometers": odometers if all(odometers) else [],
-        "delta_spent": from_grains(found.state.sums.delta),
+        "delta_spent": from_grains(inspection.state.sums.delta),
         "which": which,
         "rows": rows,
         "uncompared": uncompared,
