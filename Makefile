@@ -19,10 +19,10 @@ tools: .venv/demo ## Set up and run a ten-second session on generated data with 
 	@$(BIN)/python examples/every_tool.py
 
 test: .venv/dev ## Set up and run all tests
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-long: .venv/dev ## Run all tests with every loop at its full length; takes an hour or so
-	TARGETCHARGE_LONG=1 $(BIN)/pytest -n $(WORKERS)
+	TARGETCHARGE_LONG=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 soak: .venv/dev ## Kill, race, restore and compare at random for MINUTES=10, and print what was found
 	$(BIN)/python -m tests.soak $(MINUTES)
