@@ -1,4 +1,4 @@
-"""Outcomes: what may be published, in one canonical form.
+"""Outcomes: what may be published, in one canonical form, and as JSON.
 
 A published value must look the same whenever it is the same: 1 and True, 0.0 and -0.0 are equal to Python, and a
 value that is free because it "equals" another one would leak through its looks. So an outcome is turned into plain
@@ -9,12 +9,16 @@ data before anything is decided about it.
 (3, 0.0)
 >>> same(1, True), same((1, "a"), (1, "a"))
 (False, True)
+>>> to_plain((0.5, b"a")), from_plain(to_plain((0.5, b"a")))
+([{'float': '0x1.0000000000000p-1'}, {'bytes': '61'}], (0.5, b'a'))
 """
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
+import re
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -49,6 +53,12 @@ PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes
 
 _DEEPEST: Final = 50
 _AS_THEY_ARE: Final = frozenset({type(None), bool, int, str, bytes, Side, Mark})
+
+_PLAIN_BITS: Final = 1024
+"""Integers of more bits are written in hexadecimal: Python refuses to write very long ones in decimal."""
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of characters: in JSON two of them become one character, and the outcome another."""
 
 
 class UnpublishableError(Exception):
@@ -101,3 +111,53 @@ def same(first: object, second: object) -> bool:
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(same, first, second))
     return bool(first == second)
+
+
+def to_plain(outcome: object) -> object:
+    """Return a canonical outcome as JSON data, so that `from_plain` gives back the same value and type."""
+    match outcome:
+        case Side():
+            return {"side": outcome.value}
+        case Mark():
+            return {"mark": outcome.value}
+        case float():
+            return {"float": outcome.hex()}
+        case bytes():
+            return {"bytes": outcome.hex()}
+        case tuple():
+            return [to_plain(member) for member in outcome]
+        case str() if not outcome.isascii() and _SURROGATES.search(outcome):
+            return {"text": outcome.encode("utf-8", "surrogatepass").hex()}
+        case int() if outcome.bit_length() > _PLAIN_BITS:
+            return {"int": hex(outcome)}
+        case _:
+            return outcome
+
+
+def from_plain(plain: object) -> object:
+    """Return the outcome."""
+    match plain:
+        case {"side": str(value)}:
+            return Side(value)
+        case {"mark": str(value)}:
+            return Mark(value)
+        case {"float": str(value)}:
+            return float.fromhex(value)
+        case {"bytes": str(value)}:
+            return bytes.fromhex(value)
+        case {"text": str(value)}:
+            return bytes.fromhex(value).decode("utf-8", "surrogatepass")
+        case {"int": str(value)}:
+            return int(value, 16)
+        case list():
+            return tuple(from_plain(member) for member in plain)
+        case _:
+            return plain
+
+
+_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
+def canonical_json(body: object) -> str:
+    """Return plain data as compact JSON in ASCII."""
+    return _encode(body)

@@ -7,7 +7,7 @@ import pytest
 import targetcharge as tc
 from targetcharge.accounting.targets.plain import in_words, kind, plain, priced_like
 from targetcharge.ledger import Terms, Unit, version_1
-from targetcharge.ledger.plain import from_plain, to_plain
+from targetcharge.outcomes import from_plain, to_plain
 
 TARGETS = {
     "NotPrior(None)": tc.NotPrior(None),
@@ -65,7 +65,7 @@ def test_what_a_later_version_wrote_has_no_price_here(known):
     ],
 )
 def test_units_of_the_first_format(words, unit):
-    assert version_1.unit(words) == unit
+    assert Unit(*version_1.unit(words)) == unit
     assert str(unit) == words
 
 

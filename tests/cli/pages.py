@@ -5,8 +5,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 from targetcharge.ledger import Answer, BatchEntry, Unit
-from targetcharge.ledger.sqlite.database import Database
-from targetcharge.ledger.sqlite.files import inode
+from targetcharge.ledger.sqlite.database import Database, inode
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
 from targetcharge.ledger.state import LedgerState
 from targetcharge.ledger.terms import Terms

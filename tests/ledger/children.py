@@ -13,9 +13,8 @@ from tests.ledger.asking import approximate, broken, no, opened, say, told, yes
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite.database import Database
-from targetcharge.ledger.sqlite.files import in_locked_file
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
-from targetcharge.ledger.sqlite.locks import OtherLocks
+from targetcharge.ledger.sqlite.locks import OtherLocks, in_locked_file
 from targetcharge.ledger.sqlite.witness import Witnesses, WitnessFile
 
 

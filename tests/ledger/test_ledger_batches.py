@@ -13,7 +13,8 @@ from tests.ledger.batch_children import CLASSES, requests
 
 import targetcharge as tc
 from targetcharge.ledger import Answer, BatchEntry, Settlement
-from targetcharge.ledger.entries import Sums, entry_of, text_of
+from targetcharge.ledger.entries import entry_of, text_of
+from targetcharge.ledger.state import Sums
 from targetcharge.outcomes import Mark, Side
 
 

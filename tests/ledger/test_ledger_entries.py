@@ -14,14 +14,11 @@ from targetcharge.ledger.entries import (
     DeltaSpent,
     Restored,
     Spent,
-    Sums,
     entry_of,
-    from_plain,
-    link,
     text_of,
-    to_plain,
 )
-from targetcharge.outcomes import Mark, Side, publishable, same
+from targetcharge.ledger.state import Sums, link
+from targetcharge.outcomes import Mark, Side, from_plain, publishable, same, to_plain
 
 simple = (
     st.none()

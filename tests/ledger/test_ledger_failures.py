@@ -355,7 +355,7 @@ def test_a_failed_call_leaves_no_lock_behind(tmp_path):
 
 
 def test_a_folder_that_another_program_keeps_locked_is_named_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr("targetcharge.ledger.sqlite.files._WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("targetcharge.ledger.sqlite.locks._WAIT_SECONDS", 0.05)
     handle = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

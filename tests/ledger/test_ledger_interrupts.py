@@ -13,9 +13,10 @@ from tests.ledger.asking import broken, crash, entries, hits, no, opened, spent,
 from tests.sizes import size
 
 import targetcharge as tc
-from targetcharge.ledger.entries import Sums, answers_in
+from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import SqliteLedger, verify
 from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.state import Sums
 
 FOLDER = str(Path(inspect.getfile(Database)).parent)
 WHERE = (FOLDER, inspect.getfile(closing))

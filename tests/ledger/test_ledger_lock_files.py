@@ -13,9 +13,9 @@ from tests.ledger.processes import child
 
 import targetcharge as tc
 from targetcharge.ledger import Answer, Most, Settlement, SqliteLedger
-from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import verify
 from targetcharge.ledger.sqlite.locks import exclusive_lock, holds_exclusive_lock
+from targetcharge.ledger.state import Sums
 from targetcharge.sessions.opening import Declaration
 
 REMOVED = "lock files of this session"

@@ -10,7 +10,8 @@ from tests.ledger.asking import QUERY, crash
 
 import targetcharge as tc
 from targetcharge.ledger import Answer, BatchEntry, MemoryLedger, Most, Pending, Settlement, SqliteLedger
-from targetcharge.ledger.entries import Spent, answers_in, entry_of, link, text_of
+from targetcharge.ledger.entries import Spent, answers_in, entry_of, text_of
+from targetcharge.ledger.state import link
 from targetcharge.sessions.opening import Declaration
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.ledger.asking import approximate, broken, crash, no, opened, say, told, yes
 
 import targetcharge as tc
-from targetcharge.ledger.entries import link
 from targetcharge.ledger.sqlite import inspect, verify
+from targetcharge.ledger.state import link
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ import pytest
 from tests.ledger.asking import no, opened, yes
 
 import targetcharge as tc
-from targetcharge.ledger.entries import Sums
 from targetcharge.ledger.sqlite import inspect, verify
 from targetcharge.ledger.sqlite.database import Database
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
-from targetcharge.ledger.state import LedgerState
+from targetcharge.ledger.state import LedgerState, Sums
 
 CHANGED = "was damaged or changed"
 

@@ -16,8 +16,7 @@ from tests.sessions.scripted import EPSILON, budget_of, computes, gives, opened
 
 import targetcharge as tc
 from targetcharge.accounting.meter import tariff
-from targetcharge.sessions.attempt import Failure
-from targetcharge.sessions.turn import Turn
+from targetcharge.sessions.heart import Failure, Turn
 
 SECONDS = 10
 

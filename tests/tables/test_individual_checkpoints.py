@@ -11,7 +11,7 @@ from tests.tables.individuals import counters, crowd, opened
 from tests.tables.noise import silence
 
 import targetcharge as tc
-from targetcharge.tables import private_files
+from targetcharge.ledger import files
 from targetcharge.tables.individual import UnitMeters, unit_meters
 
 FRAME = crowd((range(12), 0), (range(6, 18), 1), (range(9), 2))
@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_costs_nothing_but_time_and_leaves_no_drafts(monkeyp
     with opened(FRAME, 5, meter=meter, ledger=path) as t:
         t.count("week = 0")
         expected = counters(t)
-        monkeypatch.setattr(private_files.os, "fdopen", full)
+        monkeypatch.setattr(files.os, "fdopen", full)
     monkeypatch.undo()
     assert [file.name for file in tmp_path.iterdir() if "-counters" in file.name] == []
     assert reopened(path, meter)[0] == expected

@@ -11,9 +11,9 @@ from tests.tables.naive_units import table_of
 
 import targetcharge as tc
 from targetcharge.engines.duckdb.engine import DuckDBEngine
+from targetcharge.ledger import files
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
-from targetcharge.tables import private_files
-from targetcharge.tables.individual import UnitMeters, checkpoints, unit_meters
+from targetcharge.tables.individual import UnitMeters, counters, unit_meters
 from targetcharge.tables.snapshots import Snapshots
 
 
@@ -87,7 +87,7 @@ class _HalfWritten:
 
 def _half(fuse):
     """Die when a checkpoint is half written; notes are written by the same function, and are left alone."""
-    original = checkpoints.write_private
+    original = counters.write_whole
 
     class Os:
         def __getattr__(self, name):
@@ -97,11 +97,11 @@ def _half(fuse):
             return _HalfWritten(os.fdopen(*asked), fuse)
 
     def halfway(*asked, **options):
-        private_files.os = Os()
+        files.os = Os()
         original(*asked, **options)
-        private_files.os = os
+        files.os = os
 
-    checkpoints.write_private = halfway
+    counters.write_whole = halfway
 
 
 POINTS = {
@@ -114,7 +114,7 @@ POINTS = {
     "in the counters": lambda fuse: _around(unit_meters, "_pay", fuse),
     "after the counters": lambda fuse: _around(UnitMeters, "settle", fuse, after=True),
     "in a checkpoint": _half,
-    "after a checkpoint": lambda fuse: _around(checkpoints.Checkpoints, "save", fuse, after=True),
+    "after a checkpoint": lambda fuse: _around(counters.Checkpoints, "save", fuse, after=True),
     "before an append is noted": lambda fuse: _around(Snapshots, "grow", fuse),
     "after an append is noted": lambda fuse: _around(Snapshots, "grow", fuse, after=True),
     "at the end": lambda fuse: _around(SqliteLedger, "close", fuse),

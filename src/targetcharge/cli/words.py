@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import markup
-from targetcharge.ledger.plain import to_plain
-from targetcharge.outcomes import BOUNDARY, UNCHANGED
+from targetcharge.outcomes import BOUNDARY, UNCHANGED, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

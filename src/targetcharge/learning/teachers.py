@@ -38,7 +38,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.parts import LEFT_OUT, MOST_SEED
-from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.heart import Failure, attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -31,7 +31,7 @@ from targetcharge import checks
 from targetcharge.accounting.targets import Boundary, Disagreement, Everything, NotPrior
 from targetcharge.accounting.targets.boundary import LEAST_DOUBT
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.ledger.batch import MOST_OUTCOMES
+from targetcharge.ledger.answer import MOST_OUTCOMES
 from targetcharge.mechanisms.choice import CHOICES
 from targetcharge.randomness import Rate, bernoulli_array, discrete_laplace_array
 

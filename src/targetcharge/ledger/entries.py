@@ -1,8 +1,6 @@
-"""Entries: the versioned plain data that a ledger keeps, chained by hashes.
+"""Entries: the versioned plain data that a ledger keeps.
 
-An entry holds public facts only. Its text is compact JSON; its hash covers the text and the hash before it, so
-that no entry can be changed, dropped or put in without breaking the chain. The totals of a ledger are the sum of
-its entries.
+An entry holds public facts only. Its text is compact JSON.
 
 >>> entry = Spent("abandoned", grains=(1,), count=1)
 >>> entry_of(text_of(entry)) == entry
@@ -12,7 +10,6 @@ True
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from itertools import pairwise
@@ -20,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger import version_1
-from targetcharge.ledger.answer import Answer, Interval
-from targetcharge.ledger.batch import BatchEntry
-from targetcharge.ledger.plain import canonical, from_plain, to_plain
+from targetcharge.ledger.answer import Answer, BatchEntry, Interval
+from targetcharge.outcomes import canonical_json, from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,48 +72,6 @@ class Restored:
 Entry = Answer | BatchEntry | Spent | DeltaSpent | Restored
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What entries add up to, on every meter.
-
-    Attributes:
-        spent: grains charged, for each meter.
-        hits: hits charged, for each meter.
-        delta: grains of the computations' own δ spent.
-    """
-
-    spent: tuple[int, ...]
-    hits: tuple[int, ...]
-    delta: int = 0
-
-    @classmethod
-    def zero(cls, meters: int) -> Sums:
-        """Return the sums of no entries."""
-        return cls((0,) * meters, (0,) * meters)
-
-    def plus(self, entry: Entry) -> Sums:
-        """Return the sums with one more entry."""
-        match entry:
-            case Answer():
-                return self._charged(entry.grains, tuple(map(int, entry.meters_hit))) if entry.hit else self
-            case BatchEntry():
-                count = len(entry.hit_places)
-                return self._charged(entry.grains, tuple(count if grains else 0 for grains in entry.first.grains))
-            case Spent(_, grains, count):
-                return self._charged(grains, tuple(count if one else 0 for one in grains))
-            case DeltaSpent(delta):
-                return Sums(self.spent, self.hits, self.delta + delta)
-            case Restored():
-                return self
-
-    def _charged(self, grains: tuple[int, ...], hits: tuple[int, ...]) -> Sums:
-        return Sums(
-            tuple(total + charged for total, charged in zip(self.spent, grains, strict=True)),
-            tuple(total + hit for total, hit in zip(self.hits, hits, strict=True)),
-            self.delta,
-        )
-
-
 _KINDS: Final = {"spent": Spent, "delta": DeltaSpent, "restored": Restored}
 _ANSWER_FIELDS: Final = tuple(part.name for part in fields(Answer))
 _UNSAID: Final[dict[str, object]] = {
@@ -143,7 +97,7 @@ def text_of(entry: Entry) -> str:
             kind, body = "delta", asdict(entry)
         case Restored():
             kind, body = "restored", asdict(entry)
-    return canonical({"version": VERSION, "kind": kind, **body})
+    return canonical_json({"version": VERSION, "kind": kind, **body})
 
 
 def entry_of(text: str) -> Entry:
@@ -278,11 +232,6 @@ def _batch_of(body: dict[str, Any]) -> BatchEntry:
     return batch
 
 
-def link(head: bytes, text: str) -> bytes:
-    """Return the hash of an entry after the entries that end in `head`."""
-    return hashlib.sha256(head + text.encode("ascii")).digest()
-
-
 @final
 @dataclass(frozen=True)
 class Pending:
@@ -310,7 +259,7 @@ class Pending:
 
     def text(self) -> str:
         """Return it as JSON, for the private table."""
-        return canonical({**asdict(self), "outcome": to_plain(self.outcome)})
+        return canonical_json({**asdict(self), "outcome": to_plain(self.outcome)})
 
     @classmethod
     def of(cls, text: str) -> Pending:

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
+from targetcharge.accounting.meter import Totals
+from targetcharge.errors import BudgetSpent, NotAllowed
 from targetcharge.ledger.entries import charges
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Entry, Pending
+    from targetcharge.ledger.state import Sums
 
 
 @final
@@ -157,3 +160,29 @@ class Ledger(ABC):
         Args:
             patience: how many seconds to wait for others, if not as long as a call would.
         """
+
+
+def check_room(meters: tuple[Meter, ...], most: Most, held: tuple[int, ...] | None = None) -> None:
+    """Refuse a call that no meter has room for, or whose δ is not covered."""
+    if most.delta:
+        meters[0].check_delta(most.delta)
+    refusals = []
+    for index, (meter, price) in enumerate(zip(meters, most.prices, strict=True)):
+        try:
+            meter.check(price, most.count, held=held[index] if held else 0)
+        except BudgetSpent as refusal:
+            refusals.append(refusal)
+        else:
+            return
+    raise refusals[0].with_traceback(None)
+
+
+def show_sums(meters: tuple[Meter, ...], sums: Sums) -> None:
+    """Let the meters show these sums."""
+    for meter, spent, hits in zip(meters, sums.spent, sums.hits, strict=True):
+        meter.load(Totals(spent, hits, sums.delta))
+
+
+def already_published(release: int) -> NotAllowed:
+    """Return the error of a revision that comes too late."""
+    return NotAllowed(f"release {release} was published: there is nothing left to revise")

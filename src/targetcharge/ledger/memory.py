@@ -11,9 +11,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, Sums, answers_in, charges, count_of, last_of
-from targetcharge.ledger.ledger import Ledger, Most, Settlement
-from targetcharge.ledger.room import already_published, check, load
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, answers_in, charges, count_of, last_of
+from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
+from targetcharge.ledger.state import Sums
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class MemoryLedger(Ledger):
         """Remember what is held back until the call settles."""
         self.forfeit("interrupted")
         if most is not self._covered:
-            check(self._meters, most)
+            check_room(self._meters, most)
             if most.delta:
                 self._add(DeltaSpent(grains_up(most.delta)))
             else:
@@ -91,7 +91,7 @@ class MemoryLedger(Ledger):
             return
         self._covered = None
         self._sums = self._sums.plus(entry)
-        load(self._meters, self._sums)
+        show_sums(self._meters, self._sums)
 
     def end_call(self) -> None:
         """Do nothing: nobody waits."""

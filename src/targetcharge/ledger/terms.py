@@ -1,23 +1,24 @@
-"""Terms: what a ledger was opened for. They are fixed in its header and never change.
+"""Terms: what a ledger was opened for, and for whose privacy. They are fixed in its header and never change.
 
 >>> terms = Terms(1.0, 1e-6, "exact", 0.01, 0.0, (("NotPrior",),), (), 12.5, (229,), (1,), Unit("column", "id"))
 >>> Terms.of(terms.plain()) == terms
 True
 >>> terms.differences(replace(terms, epsilon=2.0, capacities=(900,)))
 ['epsilon was 1.0 and is 2.0']
+>>> str(Unit("column", "patient")), str(Unit("row"))
+('units of patient', 'rows')
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger import version_1
 from targetcharge.ledger.entries import VERSION
-from targetcharge.ledger.plain import from_plain, to_plain
-from targetcharge.ledger.unit import Unit
+from targetcharge.outcomes import from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,24 @@ if TYPE_CHECKING:
 _FORMAT: Final = "targetcharge ledger"
 _CHOSEN: Final = ("order", "capacities", "typical", "version")
 _REALS: Final = ("epsilon", "delta", "query_epsilon", "computation_delta", "order")
+
+
+@final
+@dataclass(frozen=True)
+class Unit:
+    """Whose privacy is protected.
+
+    Attributes:
+        kind: all rows that share the value of a "column", every "row" alone, or what "words" say.
+        name: of the column, or the words; empty for rows, and where nothing was said.
+    """
+
+    kind: Literal["column", "row", "words"] = "words"
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return it in words, for people."""
+        return {"column": f"units of {self.name}", "row": "rows", "words": self.name}[self.kind]
 
 
 @final
@@ -72,7 +91,7 @@ class Terms:
         body |= {name: [str(grains) for grains in body[name]] for name in ("capacities", "typical")}
         body |= {name: to_plain(getattr(self, name)) for name in ("targets", "alternatives")}
         if self.version == 1:
-            body |= version_1.header(self.targets, self.alternatives, self.unit)
+            body |= version_1.header(self.targets, self.alternatives, str(self.unit))
         return {"format": _FORMAT, **body}
 
     @classmethod
@@ -95,7 +114,7 @@ class Terms:
             body |= {name: float.fromhex(body[name]) for name in _REALS}
             body |= {name: tuple(int(grains) for grains in body[name]) for name in ("capacities", "typical")}
             body |= {name: _targets(body[name], version) for name in ("targets", "alternatives")}
-            body["unit"] = _unit(body["unit"], version)
+            body["unit"] = Unit(*version_1.unit(body["unit"])) if version == 1 else Unit(**body["unit"])
             return cls(**body)
         except (KeyError, ValueError, TypeError):
             msg = "the ledger's header cannot be read: it was damaged or changed"
@@ -138,7 +157,3 @@ def _targets(kept: Any, version: int) -> tuple[PlainTarget, ...]:  # noqa: ANN40
     if not isinstance(known, tuple) or not all(isinstance(one, tuple) and one for one in known):
         raise TypeError
     return known
-
-
-def _unit(kept: Any, version: int) -> Unit:  # noqa: ANN401 - of a header that may be damaged
-    return version_1.unit(kept) if version == 1 else Unit(**kept)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import ast
 import base64
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from targetcharge.accounting.targets.plain import in_words, kind_in_words
-from targetcharge.ledger.plain import to_plain
-from targetcharge.ledger.unit import Unit
-from targetcharge.outcomes import Mark
+from targetcharge.outcomes import Mark, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,13 +63,14 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
 def _run(missed: dict[str, Any], last: dict[str, Any], keys: list[object]) -> dict[str, Any]:
     """Return misses that are alike and a last answer: a batch of one or two outcomes."""
     count, hit = len(keys) + 1, last["hit"]
-    told = [missed, last] if hit else [missed]
+    answers = [missed, last] if hit else [missed]
+    accurate = any("interval" in answer for answer in answers)
     first = {**missed, **{name: last[name] for name in ("price", "grains")}, "hit": True}
     return {
         "first": first,
-        "outcomes": [answer["outcome"] for answer in told],
-        "intervals": [answer.get("interval") for answer in told] if any("interval" in one for one in told) else [],
-        "codes": base64.b64encode(bytes(count - 1) + bytes([len(told) - 1])).decode("ascii"),
+        "outcomes": [answer["outcome"] for answer in answers],
+        "intervals": [answer.get("interval") for answer in answers] if accurate else [],
+        "codes": base64.b64encode(bytes(count - 1) + bytes([len(answers) - 1])).decode("ascii"),
         "hit_places": [count - 1] if hit else [],
         "keys": [*keys, last.get("key")],
     }
@@ -106,20 +105,20 @@ def _prior(text: str) -> object:
         return text
 
 
-def unit(words: str) -> Unit:
-    """Return whose privacy is protected, which was kept as words."""
+def unit(words: str) -> tuple[Literal["column", "row", "words"], str]:
+    """Return whose privacy is protected, which was kept as words: the kind and the name of a unit."""
     if words == "rows":
-        return Unit("row")
+        return "row", ""
     column = words.removeprefix("units of ")
-    return Unit("words", words) if column == words else Unit("column", column)
+    return ("words", words) if column == words else ("column", column)
 
 
-def header(targets: Iterable[PlainTarget], alternatives: Iterable[PlainTarget], whose: Unit) -> dict[str, object]:
-    """Return those terms as words that a header had as words."""
+def header(targets: Iterable[PlainTarget], alternatives: Iterable[PlainTarget], unit: str) -> dict[str, object]:
+    """Return those terms as words that a header had as words; the unit as its words."""
     return {
         "targets": sorted(map(kind_in_words, targets)),
         "alternatives": list(map(_in_words, alternatives)),
-        "unit": str(whose),
+        "unit": unit,
     }
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Ledger, Most
     from targetcharge.mechanisms import Batch
     from targetcharge.randomness import Entropy
-    from targetcharge.sessions.dataset import Dataset
-    from targetcharge.sessions.heart import Heart
+    from targetcharge.sessions.heart import Dataset, Heart
     from targetcharge.sessions.priced import Priced
 
 MOST_TOGETHER: Final = 8_192

@@ -1,25 +1,77 @@
-"""The heart: reserve, touch the data, settle, publish. Everything that a session publishes goes through here."""
+"""The heart: reserve, touch the data, settle, publish. Everything that a session publishes goes through here.
+
+Calls of a session take turns. An exception's text, cause, context and traceback may hold data, so whatever a
+computation raises is dropped inside `attempt`, and a fresh error is raised that says the same for every failure.
+
+>>> attempt(lambda: 1 / 0)
+Failure(error=<class 'targetcharge.errors.ComputationFailed'>)
+"""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, final
+from os import getpid
+from threading import RLock
+from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
-from targetcharge.errors import LedgerError, NotAllowed
-from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.errors import ComputationFailed, LedgerError, NotAllowed, TargetChargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from targetcharge.ledger import Ledger, Most, Settlement
-    from targetcharge.sessions.dataset import Dataset
 
 Result = TypeVar("Result")
 
 
+class Dataset(Protocol):
+    """What a session asks. As secret as the data, but for what it refuses."""
+
+    @property
+    def data(self) -> object:
+        """Return what algorithms get."""
+        ...
+
+    @property
+    def snapshot(self) -> int:
+        """Return which snapshot of the data that is; 0 where there are none."""
+        ...
+
+    @property
+    def individual(self) -> bool:
+        """Return whether every unit has a meter of its own."""
+        ...
+
+    def read_ledger(self, ledger: Ledger) -> None:
+        """Where every unit has a meter: take note of what the ledger holds, before a call draws.
+
+        Alone with the ledger, and telling nothing.
+
+        Raises:
+            NotAllowed: if that is about data that is not here.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class PlainData:
+    """Any Python object: it has no snapshots, and all units share a meter."""
+
+    data: object
+    snapshot: int = 0
+    individual: bool = False
+
+    def read_ledger(self, ledger: Ledger) -> None:
+        """Do nothing: what was published changes nothing."""
+
+
 @final
 class Heart:
-    """One call at a time: a session takes turns."""
+    """Publishes what is computed of a dataset through a ledger. One call at a time: a session takes turns."""
 
     def __init__(self, ledger: Ledger, dataset: Dataset) -> None:
         """Publish what is computed of a dataset through a ledger."""
@@ -60,3 +112,74 @@ class Heart:
         settlement, published = computed
         problem = attempt(partial(self._ledger.settle, settlement), public=(LedgerError, NotAllowed))
         return published if problem is None else problem
+
+
+@final
+@dataclass(frozen=True)
+class Failure:
+    """What to raise once nothing of the failed computation is on the stack."""
+
+    error: Callable[[], BaseException]
+
+
+def attempt(call: Callable[[], Result], public: tuple[type[TargetChargeError], ...] = ()) -> Result | Failure:
+    """Return what a call returns, or what to raise instead of what it raised.
+
+    Args:
+        call: runs with the data.
+        public: errors whose text the call's own code makes from public facts; they keep it.
+    """
+    try:
+        return call()
+    except public as error:
+        kind, sentence = type(error), str(error)
+    except KeyboardInterrupt:
+        return Failure(KeyboardInterrupt)
+    except SystemExit:
+        return Failure(partial(SystemExit, 1))
+    except asyncio.CancelledError:
+        return Failure(asyncio.CancelledError)
+    except BaseException:  # noqa: BLE001 - whatever it is, it may carry data
+        return Failure(ComputationFailed)
+    return Failure(partial(kind, sentence))
+
+
+@final
+class Turn:
+    """A lock by which calls take turns, in the process that opened it; it says what is wrong instead of hanging.
+
+    A call runs as `with turn.wait(): turn.begin(); …`. The context is the bare lock, which no interrupt can leave
+    locked.
+    """
+
+    def __init__(self) -> None:
+        """Belong to this process."""
+        self._lock = RLock()  # for what it knows of its owner: nobody takes it twice
+        self._process = getpid()
+        self.closed = False
+
+    def wait(self) -> AbstractContextManager[bool]:
+        """Return the lock to wait for; refuse who would wait for ever."""
+        if getpid() != self._process:
+            self.check()
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - as threading.Condition asks it
+            msg = "a session cannot be used from inside one of its own computations, conditions or rules"
+            raise NotAllowed(msg)
+        return self._lock
+
+    def begin(self) -> None:
+        """Take the turn, holding the lock."""
+        if self.closed:
+            msg = "this session is closed: open another one on the same ledger"
+            raise NotAllowed(msg)
+
+    def check(self) -> None:
+        """Refuse a process that only inherited the session."""
+        if self.foreign:
+            msg = "this session was opened before a fork: it can be used only in the process that opened it"
+            raise NotAllowed(msg)
+
+    @property
+    def foreign(self) -> bool:
+        """Return whether this is another process than the one that opened the session."""
+        return getpid() != self._process

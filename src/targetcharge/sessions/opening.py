@@ -14,7 +14,7 @@ from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.accounting.targets.plain import kind, plain
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms, Unit, terms_at
-from targetcharge.sessions.priced import canonical
+from targetcharge.sessions.priced import canonical_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Declaration:
         query_epsilon = checks.query_epsilon(query_epsilon)
         computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
-        rivals = tuple(map(canonical, _targets("alternatives", alternatives, ())))
+        rivals = tuple(map(canonical_target, _targets("alternatives", alternatives, ())))
         if alternatives is not None and len(rivals) < 2:
             raise InvalidParameter("alternatives", alternatives, "at least two targets")
         if rivals and targets is not None:

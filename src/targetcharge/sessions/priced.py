@@ -143,7 +143,7 @@ class PriceList:
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
             raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
-        return self._priced(algorithm, canonical(chosen))
+        return self._priced(algorithm, canonical_target(chosen))
 
     def test(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
@@ -159,7 +159,7 @@ class PriceList:
 
     def prior(self, algorithm: Algorithm, prior: object) -> Priced:
         """Return the question of `Session.ask_prior`."""
-        return self._alone(algorithm, canonical(NotPrior(prior)))
+        return self._alone(algorithm, canonical_target(NotPrior(prior)))
 
     def release(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.release`: nothing is free but silence."""
@@ -235,7 +235,7 @@ def check_algorithm(algorithm: Algorithm) -> Algorithm:
     return algorithm
 
 
-def canonical(target: Target) -> Target:
+def canonical_target(target: Target) -> Target:
     """Return the target with its prior in the form in which outcomes are compared and published."""
     if not isinstance(target, NotPrior):
         return target

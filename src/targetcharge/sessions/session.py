@@ -22,17 +22,13 @@ from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
 from targetcharge.mechanisms import Batch
 from targetcharge.randomness import SystemEntropy
-from targetcharge.sessions.attempt import Failure, attempt
 from targetcharge.sessions.batch import BatchCall
-from targetcharge.sessions.dataset import PlainData
-from targetcharge.sessions.heart import Heart
+from targetcharge.sessions.heart import Failure, Heart, PlainData, Turn, attempt
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
 from targetcharge.sessions.priced import Priced, PriceList
-from targetcharge.sessions.reading import Reading
+from targetcharge.sessions.reading import Reading, Transcript
 from targetcharge.sessions.release import Release, condition
 from targetcharge.sessions.select import STOP, Candidates, check_selection, sweep
-from targetcharge.sessions.transcript import Transcript
-from targetcharge.sessions.turn import Turn
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +39,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.ledger import BatchEntry, Ledger
     from targetcharge.mechanisms import Algorithm
-    from targetcharge.sessions.dataset import Dataset
+    from targetcharge.sessions.heart import Dataset
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
 

@@ -25,7 +25,7 @@ import numpy as np
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions import Session
-from targetcharge.sessions.attempt import attempt
+from targetcharge.sessions.heart import attempt
 from targetcharge.streaming import planning
 from targetcharge.streaming.consensus import INERTIA, Consensus, Grid
 from targetcharge.streaming.copies import Kind, seeded_copies

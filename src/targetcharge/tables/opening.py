@@ -18,7 +18,7 @@ from targetcharge.queries.columns import column_of
 from targetcharge.sessions import Session
 from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
 from targetcharge.tables.individual import UnitMeters
-from targetcharge.tables.individual.checkpoints import Checkpoints
+from targetcharge.tables.individual.counters import Checkpoints
 from targetcharge.tables.numbers import SharedNumbers
 from targetcharge.tables.snapshots import Snapshots
 from targetcharge.tables.table import Table, curated

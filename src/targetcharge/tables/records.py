@@ -18,7 +18,7 @@ from numbers import Rational
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger.plain import canonical, from_plain, to_plain
+from targetcharge.outcomes import canonical_json, from_plain, to_plain
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Total
 from targetcharge.tables import questions
@@ -72,7 +72,7 @@ def record_of(question: Question, measure: Measure, keys: Keys | None, *, candid
     label = question.label if isinstance(question, Above | Value | Watch) else ""
     if not isinstance(label, str):
         raise InvalidParameter("label", label, "text")
-    return canonical({**body, "label": label} if label else body)
+    return canonical_json({**body, "label": label} if label else body)
 
 
 def recorded(record: str) -> Recorded | None:

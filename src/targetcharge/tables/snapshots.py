@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import LedgerError, NotAllowed
-from targetcharge.tables.private_files import write_private
+from targetcharge.ledger.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -247,7 +247,7 @@ class Snapshots:
         if self._path is None:
             return
         try:
-            write_private(self._path, note.text().encode(), durable=True)
+            write_whole(self._path, note.text().encode())
         except OSError:
             pass
         else:

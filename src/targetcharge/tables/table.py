@@ -24,7 +24,7 @@ from targetcharge.errors import (
     TargetChargeError,
 )
 from targetcharge.mechanisms import Batch
-from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.heart import Failure, attempt
 from targetcharge.tables import questions
 from targetcharge.tables.answers import Answers, LazyAnswers
 from targetcharge.tables.batches import Counts, grouped
@@ -43,10 +43,9 @@ if TYPE_CHECKING:
     from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Schema
     from targetcharge.sessions import Release, Session
-    from targetcharge.sessions.reading import Reading
+    from targetcharge.sessions.reading import Reading, Transcript
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
-    from targetcharge.sessions.transcript import Transcript
     from targetcharge.tables.questions import Asked
     from targetcharge.tables.snapshots import Snapshots
 

@@ -8,11 +8,10 @@ import targetcharge as tc
 from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
 from targetcharge.ledger import MemoryLedger
 from targetcharge.ledger.entries import DeltaSpent, charges
-from targetcharge.ledger.room import check
+from targetcharge.ledger.ledger import check_room
 from targetcharge.numerics.rounding import grains_up
 from targetcharge.sessions import session
-from targetcharge.sessions.attempt import Failure, attempt
-from targetcharge.sessions.heart import Heart
+from targetcharge.sessions.heart import Failure, Heart, attempt
 from targetcharge.sessions.priced import Priced
 from targetcharge.sessions.select import score_of
 
@@ -53,7 +52,7 @@ def delta_not_charged_on_misses(monkeypatch):
 
     def reserve(ledger, most):
         ledger.forfeit("interrupted")
-        check(ledger.meters, most)
+        check_room(ledger.meters, most)
         ledger._reserved = most
 
     def late(ledger, settlement):

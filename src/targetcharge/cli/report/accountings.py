@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.cli.report.history import Contents
     from targetcharge.ledger import Terms
-    from targetcharge.ledger.entries import Sums
+    from targetcharge.ledger.state import Sums
 
 _Figure = TypeVar("_Figure")
 

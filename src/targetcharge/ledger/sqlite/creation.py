@@ -19,8 +19,9 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.sqlite.database import Database
-from targetcharge.ledger.sqlite.files import in_locked_folder, inode, put_in_place, sync, translated, unfinished
+from targetcharge.ledger.files import put_in_place, sync, unfinished
+from targetcharge.ledger.sqlite.database import Database, inode, translated
+from targetcharge.ledger.sqlite.locks import in_locked_folder
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
 from targetcharge.ledger.state import LedgerState
 

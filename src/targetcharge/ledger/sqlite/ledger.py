@@ -16,17 +16,15 @@ from operator import ge
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed, TargetChargeError
-from targetcharge.ledger.chain import verify_chain
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, Sums, answers_in, count_of, entry_of
-from targetcharge.ledger.ledger import Ledger, Most, Settlement
-from targetcharge.ledger.room import already_published, check, load
+from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, answers_in, count_of, entry_of
+from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
 from targetcharge.ledger.sqlite.creation import connect
-from targetcharge.ledger.sqlite.files import LedgerFile, translated, unusable
+from targetcharge.ledger.sqlite.database import LedgerFile, translated, unusable
 from targetcharge.ledger.sqlite.locks import OwnLocks, exclusive_lock, remove_left_over
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
 from targetcharge.ledger.sqlite.verify import check_totals
 from targetcharge.ledger.sqlite.witness import Witnesses, WitnessRecords, check_restored, distrust
-from targetcharge.ledger.state import LedgerState, Reservation
+from targetcharge.ledger.state import LedgerState, Reservation, Sums, verify_chain
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
@@ -37,9 +35,9 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.answer import Answer
-    from targetcharge.ledger.chain import Row
     from targetcharge.ledger.entries import Pending
     from targetcharge.ledger.ledger import Tail
+    from targetcharge.ledger.state import Row
     from targetcharge.ledger.terms import Terms
 
 
@@ -138,7 +136,7 @@ class SqliteLedger(Ledger):
         sums = (state or self._database.state()).sums
         if self._distrust:
             sums = Sums(tuple(meter.tariff.capacity for meter in self._meters), sums.hits, sums.delta)
-        load(self._meters, sums)
+        show_sums(self._meters, sums)
 
     def reserve(self, most: Most) -> None:
         """Hold back what the call could charge: in the file before this returns."""
@@ -190,10 +188,11 @@ class SqliteLedger(Ledger):
         def top_up(draft: Draft) -> None:
             nonlocal others
             self._refresh(draft.state)
-            check(self._meters, most)  # first: what no miss of the others could make room for is refused at once
+            # First without the others: what none of their misses could make room for is refused at once.
+            check_room(self._meters, most)
             held = self._transactions.held_by_others()
             others = any(held)
-            check(self._meters, most, held)
+            check_room(self._meters, most, held)
             draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
             draft.hold(self._transactions.name, Reservation(most.grains, most.count), seqs=most.answers)
 
@@ -251,7 +250,7 @@ class SqliteLedger(Ledger):
         if most is not None:
             one = replace(most, count=1, delta=0.0, answers=0)
             with suppress(BudgetSpent):
-                check(self._meters, one, self._transactions.held_by_others())
+                check_room(self._meters, one, self._transactions.held_by_others())
                 return Reservation(one.grains, 1)
         return self._nothing
 

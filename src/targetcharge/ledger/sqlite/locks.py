@@ -21,22 +21,28 @@ finds that out in its next transaction.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 import threading
+import time
 import uuid
 import weakref
 from contextlib import suppress
 from io import FileIO
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger.sqlite.files import is_named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
+
+Result = TypeVar("Result")
+
+_WAIT_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.005
 
 _KINDS: Final = ("alive", "run")
 
@@ -257,6 +263,61 @@ def holds_exclusive_lock(ledger: Path, file: FileIO) -> bool:
     gets a yes, since the name leads to one file.
     """
     return is_named(_folder(ledger) / _EXCLUSIVE, file.fileno())
+
+
+def in_locked_file(path: Path, work: Callable[[int], Result], *, shared: bool = False) -> Result:
+    """Do something with the open file that a path names while nobody else does, or others who only read as well.
+
+    A function and no context, here and below: an interrupt at the beginning of an `__exit__` in Python, or before
+    the `with` is reached, would leave it locked.
+    """
+    while True:
+        handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            if is_named(path, handle):
+                return work(handle)
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # closing does not unlock what a forked child inherited
+            os.close(handle)
+
+
+def in_locked_folder(folder: Path, work: Callable[[], Result]) -> Result:
+    """Do something while nobody else does so in this folder: where files appear as a whole, that is how.
+
+    Raises:
+        OSError: if another program keeps the folder locked for a minute.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock_within(handle, folder, time.monotonic() + _WAIT_SECONDS)
+        return work()
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+def _lock_within(handle: int, folder: Path, last: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > last:
+                problem = "another program keeps its folder locked"
+                raise OSError(errno.EAGAIN, problem, str(folder)) from None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
+
+
+def is_named(path: Path, handle: int) -> bool:
+    """Return whether a path still names this open file: one that was replaced is not the one that others lock."""
+    try:
+        there = os.stat(path)  # noqa: PTH116 - in every exclusive call, and twice as fast
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(handle)
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def _folder(ledger: Path) -> Path:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import Spent
-from targetcharge.ledger.sqlite.files import translated
+from targetcharge.ledger.sqlite.database import translated
 from targetcharge.ledger.sqlite.locks import OtherLocks, OwnLocks, holds_exclusive_lock
 from targetcharge.ledger.state import LedgerState, Reservation, SeqBlock
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from targetcharge.ledger.entries import Entry
     from targetcharge.ledger.ledger import Most
-    from targetcharge.ledger.sqlite.database import Database
-    from targetcharge.ledger.sqlite.files import LedgerFile
+    from targetcharge.ledger.sqlite.database import Database, LedgerFile
     from targetcharge.ledger.sqlite.witness import Witnesses
 
 

@@ -14,12 +14,9 @@ from operator import sub
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.chain import added, tampered, verify_chain
-from targetcharge.ledger.entries import Sums
-from targetcharge.ledger.sqlite.database import Database
-from targetcharge.ledger.sqlite.files import inode
+from targetcharge.ledger.sqlite.database import Database, inode
 from targetcharge.ledger.sqlite.witness import WitnessRecords, distrust
-from targetcharge.ledger.state import LedgerState, Reservation
+from targetcharge.ledger.state import LedgerState, Reservation, Sums, added, tampered, verify_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

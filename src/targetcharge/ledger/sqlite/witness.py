@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger.sqlite.files import in_locked_file, in_locked_folder, write_whole
+from targetcharge.ledger.files import unfinished, write_whole
+from targetcharge.ledger.sqlite.locks import in_locked_file, in_locked_folder
 
 if TYPE_CHECKING:
-    from targetcharge.ledger.sqlite.database import Database
-    from targetcharge.ledger.sqlite.files import LedgerFile
+    from targetcharge.ledger.sqlite.database import Database, LedgerFile
     from targetcharge.ledger.state import LedgerState
 
 _SIZE: Final = 512
@@ -132,7 +132,7 @@ class WitnessFile:
 
     def replace(self, record: WitnessRecord) -> None:
         """Write the file as a whole or not at all, whatever there was. In a locked folder only."""
-        write_whole(self.path, record.content())
+        write_whole(self.path, record.content(), unfinished(self.path))
 
 
 def _update(record: WitnessRecord, handle: int) -> None:

@@ -16,7 +16,7 @@ from targetcharge.accounting.meter import Allowance
 from targetcharge.errors import NotAllowed
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import Spent
-from targetcharge.sessions.attempt import Failure, attempt
+from targetcharge.sessions.heart import Failure, attempt
 from targetcharge.tables.individual.charges import AllUnits, ChargeReader, Contributors, Selected, newest
 from targetcharge.tables.individual.contributors import Drawn
 from targetcharge.tables.individual.counters import Counters
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Ledger
     from targetcharge.ledger.entries import Entry
     from targetcharge.tables.individual.charges import Charge
-    from targetcharge.tables.individual.checkpoints import Checkpoints, Saved
+    from targetcharge.tables.individual.counters import Checkpoints, SavedCounters
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Top
     from targetcharge.tables.snapshots import Snapshots
@@ -128,7 +128,7 @@ class UnitMeters:
             self._noted = _Noted()
         self._counters = counters
 
-    def _saved(self) -> Saved | None:
+    def _saved(self) -> SavedCounters | None:
         """Return saved counters; none if they cannot be read, or the engine fails to tell whether they fit."""
         if self._checkpoints is None:
             return None

@@ -22,7 +22,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.ledger.plain import canonical, from_plain, to_plain
+from targetcharge.outcomes import canonical_json, from_plain, to_plain
 from targetcharge.tables.records import label_of as written_on
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Label:
 
     def text(self) -> str:
         """Return it as canonical JSON."""
-        return canonical({**vars(self), "day": self.day.isoformat(), "key": to_plain(self.key)})
+        return canonical_json({**vars(self), "day": self.day.isoformat(), "key": to_plain(self.key)})
 
     @classmethod
     def read(cls, text: str) -> Label | None:

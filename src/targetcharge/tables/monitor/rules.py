@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.ledger.plain import canonical
+from targetcharge.outcomes import canonical_json
 from targetcharge.queries.columns import Kind as ColumnKind
 from targetcharge.queries.columns import column_of
 from targetcharge.queries.keys import declare
@@ -322,7 +322,7 @@ def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None
     what = what_of(rule.where)
     # The text that ledgers of the first format were versioned by: another one would start every rule anew.
     text = f"Units(where={what.where!r})" if isinstance(what, Count) else repr(what)
-    body = canonical({"what": text, **figures, **flags})
+    body = canonical_json({"what": text, **figures, **flags})
     return hashlib.sha256(body.encode("ascii")).hexdigest()[:_VERSION_DIGITS]
 
 
