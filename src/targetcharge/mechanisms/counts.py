@@ -21,18 +21,19 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.accuracy import Accuracy, exactly
-from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, FiniteOracle, algorithm_name
+from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, algorithm_name
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
-from targetcharge.outcomes import UNCHANGED, Mark, Side
+from targetcharge.outcomes import UNCHANGED, Side
 from targetcharge.randomness import discrete_laplace
 
 if TYPE_CHECKING:
@@ -40,11 +41,14 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.accuracy import Range
-    from targetcharge.mechanisms.algorithm import Oracle, Support
+    from targetcharge.mechanisms.algorithm import Support
     from targetcharge.randomness import Entropy
 
     Count = Callable[[Any], int]
     """A function of the data whose value is an integer."""
+
+_ITSELF: Final = object()
+"""Stands for a noisy count that is published as it is."""
 
 
 def noisy_count(count: Count, epsilon: float, *, sensitivity: int = 1, name: str | None = None) -> Algorithm:
@@ -56,16 +60,11 @@ def noisy_count(count: Count, epsilon: float, *, sensitivity: int = 1, name: str
         sensitivity: the most the count changes when a unit is added or removed; an integer.
         name: what the transcript calls it.
     """
-    return _noisy("noisy_count", count, epsilon, sensitivity, name, _Values())
+    return _noisy("noisy_count", count, epsilon, sensitivity, name, _Ranges((), (_ITSELF,)))
 
 
 def above_threshold(
-    count: Count,
-    threshold: float,
-    epsilon: float,
-    *,
-    sensitivity: int = 1,
-    name: str | None = None,
+    count: Count, threshold: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
 ) -> Algorithm:
     """Return the algorithm that publishes a noisy count where it is at least the threshold, else None.
 
@@ -78,9 +77,8 @@ def above_threshold(
         sensitivity: the most the count changes when a unit is added or removed; an integer.
         name: what the transcript calls it.
     """
-    least = _least(threshold)
-    values = _Values(least, range(least, least))
-    return _noisy("above_threshold", count, epsilon, sensitivity, name, values, target=NotPrior(None))
+    ranges = _Ranges((_least(threshold),), (None, _ITSELF))
+    return _noisy("above_threshold", count, epsilon, sensitivity, name, ranges, target=NotPrior(None))
 
 
 def changed(
@@ -108,20 +106,15 @@ def changed(
         name: what the transcript calls it.
     """
     exact = _exact("prior", prior, "a finite number")
-    values = _Values(None if threshold is None else _least(threshold), _close(exact, prior, tolerance))
+    ranges = _changed_ranges(_close(exact, prior, tolerance), None if threshold is None else _least(threshold))
     # A ledger keeps none but Python's own numbers.
     plain = int(exact) if isinstance(prior, Rational) and exact.denominator == 1 else float(exact)
     target = NotPrior(UNCHANGED)
-    return _noisy("changed", count, epsilon, sensitivity, name, values, target=target, prior=plain)
+    return _noisy("changed", count, epsilon, sensitivity, name, ranges, target=target, prior=plain)
 
 
 def side_of_threshold(
-    count: Count,
-    threshold: float,
-    epsilon: float,
-    *,
-    sensitivity: int = 1,
-    name: str | None = None,
+    count: Count, threshold: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
 ) -> Algorithm:
     """Return the algorithm that publishes whether a noisy count is BELOW a threshold, or at least it: ABOVE.
 
@@ -135,19 +128,12 @@ def side_of_threshold(
         sensitivity: the most the count changes when a unit is added or removed; an integer.
         name: what the transcript calls it.
     """
-    least = _least(threshold)
-    sides = _Sides(least, least - 1)
-    return _noisy("side_of_threshold", count, epsilon, sensitivity, name, sides, target=NotPrior(Side.BELOW))
+    ranges = _Ranges((_least(threshold),), (Side.BELOW, Side.ABOVE))
+    return _noisy("side_of_threshold", count, epsilon, sensitivity, name, ranges, target=NotPrior(Side.BELOW))
 
 
 def between_thresholds(
-    count: Count,
-    low: float,
-    high: float,
-    epsilon: float,
-    *,
-    sensitivity: int = 1,
-    name: str | None = None,
+    count: Count, low: float, high: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
 ) -> Algorithm:
     """Return the algorithm that publishes on which side of the closed band [low, high] a noisy count lies.
 
@@ -162,9 +148,9 @@ def between_thresholds(
         name: what the transcript calls it.
     """
     band = Between(low, high, sensitivity)
-    sides = _Sides(math.ceil(low), math.floor(high))
+    ranges = _Ranges((math.ceil(low), math.floor(high) + 1), (Side.BELOW, Side.BETWEEN, Side.ABOVE))
     targets = (*ANY_PRIOR, band)
-    return _noisy("between_thresholds", count, epsilon, sensitivity, name, sides, target=band, targets=targets)
+    return _noisy("between_thresholds", count, epsilon, sensitivity, name, ranges, target=band, targets=targets)
 
 
 def _least(threshold: float) -> int:
@@ -194,21 +180,13 @@ def _exact(name: str, value: float | Fraction, expected: str) -> Fraction:
     return Fraction(real)
 
 
-class _Rule(Protocol):
-    """What is published of a noisy count."""
-
-    def publish(self, value: int) -> object: ...
-    def span(self, outcome: object) -> Range | None: ...
-    def oracle(self, count: Count, noise: NoiseLaw) -> Oracle: ...
-
-
 def _noisy(
     mechanism: str,
     count: Count,
     epsilon: float,
     sensitivity: int,
     name: str | None,
-    rule: _Rule,
+    ranges: _Ranges,
     *,
     target: Target | None = None,
     targets: tuple[Support, ...] = ANY_PRIOR,
@@ -216,7 +194,7 @@ def _noisy(
 ) -> Algorithm:
     checks.function_of_data(count, "count")
     rate = rate_for(epsilon, sensitivity)
-    index, publish = operator.index, rule.publish
+    index, publish = operator.index, ranges.publish
 
     def run(data: object, entropy: Entropy) -> object:
         return publish(index(count(data)) + discrete_laplace(entropy, rate))
@@ -228,124 +206,91 @@ def _noisy(
         run=run,
         targets=targets,
         default_target=target,
-        oracle=rule.oracle(count, NoiseLaw.of(rate)),
-        accuracy=Accuracy.of(rate, rule.span),
+        oracle=_NoisyOracle(count, NoiseLaw.of(rate), ranges),
+        accuracy=Accuracy.of(rate, ranges.span),
         prior=prior,
     )
 
 
 @final
 @dataclass(frozen=True)
-class _Sides:
-    """BELOW, BETWEEN `least` and `most`, or ABOVE; nothing is between where `most` is smaller."""
+class _Ranges:
+    """What is published of a noisy count, by the range of integers that it is in.
 
-    least: int
-    most: int
-
-    def publish(self, value: int) -> Side:
-        if value < self.least:
-            return Side.BELOW
-        return Side.ABOVE if value > self.most else Side.BETWEEN
-
-    def span(self, outcome: object) -> Range | None:
-        spans: dict[object, Range] = {
-            Side.BELOW: (None, self.least - 1),
-            Side.BETWEEN: (self.least, self.most),
-            Side.ABOVE: (self.most + 1, None),
-        }
-        return spans.get(outcome)
-
-    def oracle(self, count: Count, noise: NoiseLaw) -> FiniteOracle:
-        def law(data: object) -> list[float]:
-            return noise.sides(operator.index(count(data)), self.least, self.most)
-
-        return FiniteOracle((Side.BELOW, Side.BETWEEN, Side.ABOVE), law)
-
-
-@final
-@dataclass(frozen=True)
-class _Values:
-    """UNCHANGED for integers close to an earlier value, None for others below `least`, else the value itself."""
-
-    least: int | None = None
-    unchanged: range = range(0)
-
-    def publish(self, value: int) -> int | Mark | None:
-        if value in self.unchanged:
-            return UNCHANGED
-        return value if self.least is None or value >= self.least else None
-
-    def span(self, outcome: object) -> Range | None:
-        if outcome is UNCHANGED and self.unchanged:
-            return self.unchanged.start, self.unchanged.stop - 1
-        if outcome is None and self.least is not None:
-            most = self.least - 1
-            return None, self.unchanged.start - 1 if most in self.unchanged else most
-        return exactly(outcome)
-
-    def oracle(self, count: Count, noise: NoiseLaw) -> _ValueOracle:
-        return _ValueOracle(count, noise, self.least, self.unchanged.start, self.unchanged.stop - 1)
-
-
-@final
-@dataclass(frozen=True)
-class _ValueOracle:
-    """The law of a noisy count that is UNCHANGED from `low` to `high`, and else published from `least` on.
-
-    Where nothing is UNCHANGED, `low` is `least` and `high` is one less.
+    Attributes:
+        starts: the first integer of each range but the lowest, which has none.
+        labels: what is published in each range; _ITSELF where that is the noisy count.
     """
+
+    starts: tuple[int, ...]
+    labels: tuple[object, ...]
+
+    def label(self, value: int) -> object:
+        return self.labels[bisect_right(self.starts, value)]
+
+    def publish(self, value: int) -> object:
+        label = self.label(value)
+        return value if label is _ITSELF else label
+
+    def of(self, label: object) -> list[tuple[int | None, int | None]]:
+        """Return the first and the last integer of each range with a label; None where it has no end."""
+        ends = zip((None, *self.starts), (*(start - 1 for start in self.starts), None), strict=True)
+        return [pair for pair, other in zip(ends, self.labels, strict=True) if other is label]
+
+    def span(self, outcome: object) -> Range | None:
+        labelled = self.of(outcome)
+        return (labelled[0][0], labelled[-1][1]) if labelled else exactly(outcome)
+
+
+def _changed_ranges(unchanged: range, least: int | None) -> _Ranges:
+    """Return the ranges of integers that are UNCHANGED, else None below `least`, else published."""
+
+    def label(value: int) -> object:
+        if value in unchanged:
+            return UNCHANGED
+        return _ITSELF if least is None or value >= least else None
+
+    starts = sorted({unchanged.start, unchanged.stop, unchanged.start if least is None else least})
+    return _Ranges(tuple(starts), (label(starts[0] - 1), *map(label, starts)))
+
+
+@final
+@dataclass(frozen=True)
+class _NoisyOracle:
+    """The law of what is published of a noisy count."""
 
     count: Count
     noise: NoiseLaw
-    least: int | None
-    low: int
-    high: int
+    ranges: _Ranges
 
     def probability(self, data: object, outcome: object) -> float:
-        """Return the mass of the integers close to the prior, of those that are not published, or of one count."""
+        """Return the mass of the ranges with that label, or of one count that is published."""
         count = operator.index(self.count(data))
-        if outcome is UNCHANGED:
-            return self._unchanged(count)
-        if outcome is None:
-            return self._nothing(count)
-        return self.noise.mass(outcome - count) if type(outcome) is int and self._is_published(outcome) else 0.0
+        if type(outcome) is int:
+            return self.noise.mass(outcome - count) if self.ranges.label(outcome) is _ITSELF else 0.0
+        return self._mass(count, outcome)
 
     def peak(self, data: object) -> float:
-        """Return the largest of UNCHANGED's mass, None's and that of the true count, if it is published.
+        """Return the largest mass of a label, or that of the true count, if it is published.
 
         No other count is the peak: what stands for the true count has at least the noise's largest mass.
         """
         count = operator.index(self.count(data))
-        return max(self._unchanged(count), self._nothing(count), self._itself(count))
+        return max([self._itself(count), *self._labels(count)])
 
     def rest(self, data: object) -> float:
         """Return the mass of everything else."""
         count = operator.index(self.count(data))
-        unchanged, nothing, itself = self._unchanged(count), self._nothing(count), self._itself(count)
-        if itself > max(unchanged, nothing):
+        *others, largest = sorted([0.0, *self._labels(count)])
+        if self._itself(count) > largest:
             return 2 * self.noise.at_least(1)
-        return min(unchanged, nothing) + self._published(count)
-
-    def _is_published(self, value: int) -> bool:
-        return not self.low <= value <= self.high and (self.least is None or value >= self.least)
-
-    def _unchanged(self, count: int) -> float:
-        return self._within(count, self.low, self.high)
+        return math.fsum([*others, self._mass(count, _ITSELF)])
 
     def _itself(self, count: int) -> float:
-        return self.noise.mass(0) if self._is_published(count) else 0.0
+        return self.noise.mass(0) if self.ranges.label(count) is _ITSELF else 0.0
 
-    def _nothing(self, count: int) -> float:
-        if self.least is None:
-            return 0.0
-        under = self.noise.at_least(count - min(self.low, self.least) + 1)
-        return under + self._within(count, self.high + 1, self.least - 1)
+    def _labels(self, count: int) -> list[float]:
+        return [self._mass(count, label) for label in set(self.ranges.labels) - {_ITSELF}]
 
-    def _published(self, count: int) -> float:
-        if self.least is None:
-            return self.noise.at_least(count - self.low + 1) + self.noise.at_least(self.high + 1 - count)
-        above = self.noise.at_least(max(self.least, self.high + 1) - count)
-        return above + self._within(count, self.least, self.low - 1)
-
-    def _within(self, count: int, first: int, last: int) -> float:
-        return self.noise.sides(count, first, last)[1] if first <= last else 0.0
+    def _mass(self, count: int, label: object) -> float:
+        return math.fsum(self.noise.within(count, *ends) for ends in self.ranges.of(label))

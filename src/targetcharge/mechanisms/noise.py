@@ -71,18 +71,21 @@ class NoiseLaw:
             return self.decay(value) / (1 + self.decay(1))
         return (1 + self.decay(1) * self.shortfall(-value)) / (1 + self.decay(1))
 
-    def sides(self, count: int, least: int, most: int) -> list[float]:
-        """Return the probabilities of count + X below `least`, from `least` to `most`, and above `most`.
-
-        Small ones are as precise as large ones.
-        """
-        below, above = self.at_least(count - least + 1), self.at_least(most + 1 - count)
-        if least <= count <= most:
+    def within(self, count: int, first: int | None, last: int | None) -> float:
+        """Return Pr[first ≤ count + X ≤ last], as precise where it is small; None stands for an open end."""
+        if first is None:
+            return 1.0 if last is None else self.at_least(count - last)
+        if last is None:
+            return self.at_least(first - count)
+        if first <= count <= last:
             p = self.decay(1)
-            between = (self.shortfall(count - least + 1) + p * self.shortfall(most - count)) / (1 + p)
-        else:
-            between = self.at_least(max(least - count, count - most)) * self.shortfall(most - least + 1)
-        return [below, between, above]
+            return (self.shortfall(count - first + 1) + p * self.shortfall(last - count)) / (1 + p)
+        return self.at_least(max(first - count, count - last)) * self.shortfall(last - first + 1)
+
+    def sides(self, count: int, least: int, most: int) -> list[float]:
+        """Return the probabilities of count + X below `least`, from `least` to `most`, and above `most`."""
+        ranges = (None, least - 1), (least, most), (most + 1, None)
+        return [self.within(count, first, last) for first, last in ranges]
 
     def decay(self, steps: int) -> float:
         """Return e^{-rate·steps}."""
