@@ -25,9 +25,8 @@ from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.learning.votes import CAUTION, MODES, VoteDrawing, Votes, aggregator_of, target_of
 from targetcharge.mechanisms import Batch
-from targetcharge.mechanisms.algorithm import batch_algorithm, checked_name
+from targetcharge.mechanisms.algorithm import Outcomes, batch_algorithm, checked_name, declared_outcomes
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
-from targetcharge.mechanisms.choice import Outcomes, declared_outcomes
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session
 

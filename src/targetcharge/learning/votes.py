@@ -33,6 +33,7 @@ from targetcharge.accounting.targets.boundary import LEAST_DOUBT
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger.answer import MOST_OUTCOMES
 from targetcharge.mechanisms.choice import CHOICES
+from targetcharge.mechanisms.noise import NoiseLaw
 from targetcharge.randomness import Rate, bernoulli_array, discrete_laplace_array
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Agreement:
         """Test against a threshold."""
         self._least = math.ceil(threshold)
         self._rate = Rate.at_most(epsilon)
+        self._noise = NoiseLaw.of(self._rate)
 
     def draw(self, counts: NDArray[np.int64], entropy: Entropy) -> NDArray[np.bool_]:
         """Return which rows pass."""
@@ -165,13 +167,7 @@ class Agreement:
     def law(self, counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the probabilities to pass and to fail, each without cancellation."""
         distance = self._least - counts.max(axis=1)
-        return self._at_least(distance), self._at_least(1 - distance)
-
-    def _at_least(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return Pr[noise ≥ d]: p^d/(1+p) above 0, else (1 + p·(1 - p^{-d}))/(1+p), with p = e^{-rate}."""
-        rate = self._rate.numerator / self._rate.denominator
-        p, tail = math.exp(-rate), np.exp(-rate * np.abs(distance))
-        return np.where(distance > 0, tail, 1 + p * (1 - tail)) / (1 + p)
+        return self._noise.at_least_array(distance), self._noise.at_least_array(1 - distance)
 
 
 @final

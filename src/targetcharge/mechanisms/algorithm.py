@@ -21,16 +21,19 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
+
+import numpy as np
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter
-from targetcharge.outcomes import same
+from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.accuracy import Accuracy
@@ -42,6 +45,10 @@ if TYPE_CHECKING:
 ANY_PRIOR: Final[tuple[Support, ...]] = (NotPrior, Everything)
 """What every (ε, δ)-DP algorithm supports: one free outcome, or none (docs/theory/exact.md#exact-accounting)."""
 
+Outcomes = int | Sequence[object]
+"""Declared by the caller, so that their number tells nothing about the data; n stands for 0 … n-1."""
+
+_OUTCOMES: Final = "a list of different outcomes, or their number"
 _SIGNATURE: Final = "a function of `data`, or of `data` and `entropy`, that returns an outcome"
 
 
@@ -242,3 +249,36 @@ def function_name(function: object) -> str:
     """Return a function's own name, or its type's if it has none."""
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else type(function).__name__
+
+
+def declared_outcomes(outcomes: Outcomes, name: str = "outcomes") -> tuple[object, ...]:
+    """Return the outcomes in canonical form: 0 … n-1 for a number n.
+
+    Outcomes that Python calls equal (1 and True) are refused: a prior could not tell them apart.
+    """
+    if isinstance(outcomes, np.ndarray):
+        outcomes = outcomes.tolist()
+    if not isinstance(outcomes, Sequence):
+        try:
+            return tuple(range(checks.positive_integer(outcomes, name)))
+        except InvalidParameter:
+            raise InvalidParameter(name, outcomes, _OUTCOMES) from None
+    if isinstance(outcomes, str | bytes | bytearray) or not len(outcomes):
+        raise InvalidParameter(name, outcomes, _OUTCOMES)
+    try:
+        declared = tuple(publishable(outcome) for outcome in outcomes)
+    except UnpublishableError:
+        raise InvalidParameter(name, outcomes, f"a list whose members are each {PUBLISHABLE}") from None
+    if len(set(declared)) < len(declared) or not set(Mark).isdisjoint(declared):
+        marks = " or ".join(map(repr, Mark))
+        raise InvalidParameter(name, outcomes, f"{_OUTCOMES}, none of them {marks}")
+    return declared
+
+
+def row_of(scores: Iterable[Any], count: int) -> list[Any]:
+    """Return the scores as a list, one for each outcome."""
+    row: list[Any] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
+    if len(row) != count:
+        msg = f"{len(row)} scores for {count} outcomes"
+        raise ValueError(msg)
+    return row

@@ -19,8 +19,7 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above
-from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name
-from targetcharge.mechanisms.choice import row_of
+from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
 from targetcharge.mechanisms.noise import rate_for
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.randomness import discrete_laplace_array

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
@@ -32,10 +32,8 @@ import numpy as np
 from scipy.special import roots_legendre
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.algorithm import Algorithm, FiniteOracle, algorithm_name
+from targetcharge.mechanisms.algorithm import Algorithm, FiniteOracle, algorithm_name, declared_outcomes, row_of
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
-from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable
 from targetcharge.randomness import (
     ExponentialCoins,
     Rate,
@@ -49,15 +47,14 @@ from targetcharge.randomness import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from targetcharge.mechanisms.algorithm import Outcomes
     from targetcharge.randomness import Entropy
+
+    Shares = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    """From the weights e^{-rate·gap} of each row's candidates to their probabilities."""
 
 Scores = Callable[[Any], Iterable[float]]
 """A function of the data whose value is one number for each outcome, in their order."""
-
-Outcomes = int | Sequence[object]
-"""Declared by the caller, so that their number tells nothing about the data; n stands for 0 … n-1."""
-
-_OUTCOMES: Final = "a list of different outcomes, or their number"
 
 _MOST_CELLS: Final = 4_000_000
 """Above this many terms the law of a row takes too long to compute: the algorithm has no oracle."""
@@ -114,14 +111,7 @@ def permute_and_flip(
     *Why it is ε-DP:* its outcome has the law of the largest score with independent exponential noise of rate
     ε/(2·sensitivity), for which the argument of `noisy_max` holds (docs/theory/labels.md#permute-and-flip).
 
-    Args:
-        scores: a function of the data: one number for each outcome, in their order. What counts is the number it
-            returns, rounding errors included.
-        epsilon: ε of one run.
-        outcomes: what is published, declared beforehand; a number n stands for 0 … n-1.
-        sensitivity: the most any one score changes when a unit is added or removed.
-        monotone: whether adding a unit lowers no score (or raises none).
-        name: what the transcript calls it.
+    Its arguments are those of `exponential`.
     """
     choice = PermuteAndFlip(epsilon, sensitivity, monotone=monotone)
     return _algorithm("permute_and_flip", choice, scores, epsilon, outcomes, name)
@@ -172,39 +162,6 @@ def _algorithm(
     )
 
 
-def declared_outcomes(outcomes: Outcomes, name: str = "outcomes") -> tuple[object, ...]:
-    """Return the outcomes in canonical form: 0 … n-1 for a number n.
-
-    Outcomes that Python calls equal (1 and True) are refused: a prior could not tell them apart.
-    """
-    if isinstance(outcomes, np.ndarray):
-        outcomes = outcomes.tolist()
-    if not isinstance(outcomes, Sequence):
-        try:
-            return tuple(range(checks.positive_integer(outcomes, name)))
-        except InvalidParameter:
-            raise InvalidParameter(name, outcomes, _OUTCOMES) from None
-    if isinstance(outcomes, str | bytes | bytearray) or not len(outcomes):
-        raise InvalidParameter(name, outcomes, _OUTCOMES)
-    try:
-        declared = tuple(publishable(outcome) for outcome in outcomes)
-    except UnpublishableError:
-        raise InvalidParameter(name, outcomes, f"a list whose members are each {PUBLISHABLE}") from None
-    if len(set(declared)) < len(declared) or not set(Mark).isdisjoint(declared):
-        marks = " or ".join(map(repr, Mark))
-        raise InvalidParameter(name, outcomes, f"{_OUTCOMES}, none of them {marks}")
-    return declared
-
-
-def row_of(scores: Iterable[Any], count: int) -> list[Any]:
-    """Return the scores as a list, one for each outcome."""
-    row: list[Any] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
-    if len(row) != count:
-        msg = f"{len(row)} scores for {count} outcomes"
-        raise ValueError(msg)
-    return row
-
-
 @final
 class _Decay:
     """e^{-rate·gap}, where the gap is how far a score is below the best: as exact coins and as numbers."""
@@ -222,20 +179,23 @@ class _Decay:
         best = max(exact)
         return [self._rate * (best - score) for score in exact]
 
-    def weights(self, scores: list[Any]) -> NDArray[np.float64]:
-        """Return e^{-rate·gap} for each score, as a table of one row."""
+    def law(self, scores: list[Any], shares: Shares) -> list[float]:
+        """Return each candidate's probability, by its share."""
         exponents = [float(min(exponent, _FAR)) for exponent in self.exponents(scores)]
-        return np.exp(np.negative([exponents]))
+        law: list[float] = shares(np.exp(np.negative([exponents])))[0].tolist()
+        return law
 
     @cached_property
     def coins(self) -> ExponentialCoins:
         """Return coins with probability e^{-rate·gap} for whole gaps of at most a million."""
         return ExponentialCoins(self._rate.numerator, self._rate.denominator)
 
-    def weights_of_rows(self, gaps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return e^{-rate·gap} for each gap."""
-        weights: NDArray[np.float64] = np.exp(-np.minimum(gaps * float(self._rate), float(_FAR)))
-        return weights
+    def rest_of_rows(self, counts: NDArray[np.int64], shares: Shares) -> NDArray[np.float64]:
+        """Return the probability of all columns but the likeliest, for each row."""
+        law = shares(np.exp(-np.minimum(_gaps(counts) * float(self._rate), float(_FAR))))
+        np.put_along_axis(law, law.argmax(axis=1)[:, None], 0.0, axis=1)
+        rest: NDArray[np.float64] = law.sum(axis=1)
+        return rest
 
 
 def _fraction(score: object) -> Fraction:
@@ -253,12 +213,6 @@ def _fraction(score: object) -> Fraction:
 def _gaps(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     gaps: NDArray[np.int64] = counts.max(axis=1, keepdims=True) - counts
     return gaps
-
-
-def _all_but_the_largest(law: NDArray[np.float64]) -> NDArray[np.float64]:
-    np.put_along_axis(law, law.argmax(axis=1)[:, None], 0.0, axis=1)
-    others: NDArray[np.float64] = law.sum(axis=1)
-    return others
 
 
 @final
@@ -292,8 +246,7 @@ class Exponential:
 
     def law(self, scores: list[Any]) -> list[float]:
         """Return each candidate's weight over that of all."""
-        law: list[float] = _shares(self._decay.weights(scores))[0].tolist()
-        return law
+        return self._decay.law(scores, _over_their_sum)
 
     def cells(self, candidates: int) -> int:  # noqa: ARG002 - never too many
         """Return 1: the law takes no longer than the scores."""
@@ -301,10 +254,10 @@ class Exponential:
 
     def rest_of_rows(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the share of all columns but the best, for each row."""
-        return _all_but_the_largest(_shares(self._decay.weights_of_rows(_gaps(counts))))
+        return self._decay.rest_of_rows(counts, _over_their_sum)
 
 
-def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _over_their_sum(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
     return shares
 
@@ -341,8 +294,7 @@ class PermuteAndFlip:
 
     def law(self, scores: list[Any]) -> list[float]:
         """Return each candidate's probability to be the first that is taken."""
-        law: list[float] = first_taken(self._decay.weights(scores))[0].tolist()
-        return law
+        return self._decay.law(scores, first_taken)
 
     def cells(self, candidates: int) -> int:
         """Return the number of candidates times that of the nodes."""
@@ -350,7 +302,7 @@ class PermuteAndFlip:
 
     def rest_of_rows(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the probability of all columns but the best, for each row."""
-        return _all_but_the_largest(first_taken(self._decay.weights_of_rows(_gaps(counts))))
+        return self._decay.rest_of_rows(counts, first_taken)
 
 
 def first_taken(accepted: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -408,13 +360,13 @@ class NoisyMax:
         above = [values + float(min(best - score, 10**15)) for score in integers]
         before = np.ones((len(integers), len(values)))
         for index, distance in enumerate(above[:-1]):
-            before[index + 1] = before[index] * self._at_most(distance - 1)
+            before[index + 1] = before[index] * self._noise.at_least_array(1 - distance)
         after = np.ones(len(values))
         law = []
         for index in range(len(integers) - 1, -1, -1):
             mass = math.tanh(rate / 2) * np.exp(-rate * np.abs(above[index]))
             law.append(float((mass * before[index] * after).sum()))
-            after *= self._at_most(above[index])
+            after *= self._noise.at_least_array(-above[index])
         return law[::-1]
 
     def cells(self, candidates: int) -> int:
@@ -426,12 +378,6 @@ class NoisyMax:
 
     def _reach(self, candidates: int) -> int:
         return math.ceil((_NEVER + math.log(candidates)) / self._noise.rate)
-
-    def _at_most(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return Pr[noise ≤ distance]: 1 - p^{d+1}/(1+p) from 0 on, p^{-d}/(1+p) below."""
-        exponent = self._noise.rate * np.where(distance >= 0, distance + 1, -distance)
-        tail = np.exp(-exponent) / (1 + self._noise.decay(1))
-        return np.where(distance >= 0, 1 - tail, tail)
 
 
 Choice = Exponential | PermuteAndFlip | NoisyMax

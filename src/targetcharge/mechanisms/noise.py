@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import quotient_down
 from targetcharge.randomness import Rate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CONFIDENCE: Final = 0.95
 """Of intervals: the true value lies in at least so many of them."""
@@ -70,6 +75,11 @@ class NoiseLaw:
         if value > 0:
             return self.decay(value) / (1 + self.decay(1))
         return (1 + self.decay(1) * self.shortfall(-value)) / (1 + self.decay(1))
+
+    def at_least_array(self, values: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_least` for each value of an array."""
+        p, tail = self.decay(1), np.exp(-self.rate * np.abs(values))
+        return np.where(values > 0, tail, 1 + p * (1 - tail)) / (1 + p)
 
     def within(self, count: int, first: int | None, last: int | None) -> float:
         """Return Pr[first ≤ count + X ≤ last], as precise where it is small; None stands for an open end."""
