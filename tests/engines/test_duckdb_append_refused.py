@@ -24,7 +24,7 @@ from tests.engines.growing import (
 )
 from tests.refusals import every
 
-from targetcharge.engines.duckdb import appending, open_duckdb
+from targetcharge.engines.duckdb import loading, open_duckdb
 from targetcharge.errors import EngineError, NotAllowed
 from targetcharge.queries.measures import Count
 
@@ -211,7 +211,7 @@ def test_tables_of_a_database_are_found_by_the_same_name(tmp_path):
 def test_an_interrupted_append_changes_nothing(form, step, tmp_path):
     with closing(opened(form, tmp_path)) as engine:
         before, second = state(engine), FORMS[form](SECOND, tmp_path / "second")
-        whole = getattr(appending, step)
+        whole = getattr(loading, step)
 
         def interrupted(*arguments):
             if step == "_in_place":
@@ -220,7 +220,7 @@ def test_an_interrupted_append_changes_nothing(form, step, tmp_path):
                     made.link.close()
             raise KeyboardInterrupt
 
-        with patch.object(appending, step, interrupted):
+        with patch.object(loading, step, interrupted):
             try:
                 engine.append(second)
             except KeyboardInterrupt:

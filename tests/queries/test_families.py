@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from targetcharge.queries.columns import Column, Exact, Kind
-from targetcharge.queries.families import families
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.measures import Count, Sketch, Total, families
 from targetcharge.queries.predicates import All, Any, Compare, Missing, Not, Operator
 
 COLUMNS = [Column(name, Kind.NUMBER, Exact(0, 0, 9)) for name in "abcd"]

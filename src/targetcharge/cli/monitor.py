@@ -29,7 +29,7 @@ from targetcharge.cli.words import counted, listed
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
-from targetcharge.queries.values import iso_date
+from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
@@ -199,10 +199,9 @@ def _days(checked: Monitor, file: MonitorFile, first: dt.date | None, last: dt.d
 def _date(option: str, text: str | None) -> dt.date | None:
     if text is None:
         return None
-    try:
-        day = iso_date(text)
-    except ValueError:
-        raise tc.InvalidParameter(option, text, "a date such as 2024-01-31") from None
+    day = as_date(text)
+    if day is None:
+        raise tc.InvalidParameter(option, text, "a date such as 2024-01-31")
     if day > (today := dt.date.today()):
         raise tc.InvalidParameter(option, text, f"{today} or earlier: a day that has come")
     return day

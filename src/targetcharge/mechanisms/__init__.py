@@ -18,8 +18,7 @@ from targetcharge.mechanisms.counts import (
     side_of_threshold,
 )
 from targetcharge.mechanisms.distinct import distinct_count
-from targetcharge.mechanisms.opendp import from_opendp
-from targetcharge.mechanisms.wrappers import agreement, boundary, twice
+from targetcharge.mechanisms.wrappers import agreement, boundary, from_opendp, twice
 
 __all__ = [
     "Algorithm",

@@ -1,22 +1,37 @@
-"""Measures: an integer for a set of rows, which one unit changes by a bounded amount.
+"""Measures: an integer for a set of rows, which one unit changes by a bounded amount; and families of them.
+
+Measures are a family if they differ only in which values some columns have, so that one GROUP BY tells them all.
 
 >>> Count(None).sensitivity
 1
+>>> from targetcharge.queries.columns import Column, Kind
+>>> county = Column("county", Kind.TEXT)
+>>> asked = [Count(Compare(county, Operator.EQ, name)) for name in ("Kent", "Devon", "Kent")]
+>>> [family] = families(dict(enumerate(asked)))
+>>> family.measure, family.keys.values, family.members
+(Count(where=None), (('Kent',), ('Devon',)), {0: 0, 1: 1, 2: 0})
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeGuard, final
+
+from targetcharge.queries.keys import Keys
+from targetcharge.queries.predicates import All, Compare, Operator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from targetcharge.queries.columns import Column
+    from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.predicates import Predicate
 
 MOST_STEPS: Final = 2**53
 """A row's value is clamped to so many steps of the grid before a unit's rows are added up."""
+
+_MOST_COLUMNS: Final = 2
+"""Of the keys of a family."""
 
 
 @final
@@ -96,3 +111,80 @@ class Sketch:
 
 
 Measure = Count | Total | Sketch
+
+
+# Families
+
+
+@final
+@dataclass(frozen=True)
+class Family:
+    """Measures that are one measure on the rows of several keys.
+
+    Attributes:
+        measure: what they have in common.
+        keys: the values in which they differ.
+        members: the name of each, and the place of its key.
+    """
+
+    measure: Count | Total
+    keys: Keys
+    members: Mapping[int, int]
+
+
+def families(measures: Mapping[int, Measure]) -> Iterator[Family]:
+    """Yield the families among some measures, each of two keys or more; a measure is in one at most."""
+    alike: dict[tuple[Count | Total, tuple[Column, ...]], dict[int, tuple[Value, ...]]] = {}
+    for name, measure in measures.items():
+        if not isinstance(measure, Count | Total):
+            continue
+        parts = _parts(measure.where)
+        fixed = sorted(filter(_fixes, parts), key=lambda part: part.column.name)
+        columns = tuple(part.column for part in fixed)
+        if len(set(columns)) == len(columns):
+            rest = sorted((part for part in parts if not _fixes(part)), key=str)
+            members = alike.setdefault((replace(measure, where=_joined(rest)), columns), {})
+            members[name] = tuple(part.value for part in fixed)
+    for (common, columns), members in alike.items():
+        yield from _among(common, columns, members)
+
+
+def _among(
+    common: Count | Total, columns: tuple[Column, ...], members: Mapping[int, tuple[Value, ...]]
+) -> Iterator[Family]:
+    """Yield the families of measures that fix the same columns: the two with the most values tell their keys."""
+    sides = range(len(columns))
+    counts = [len({values[side] for values in members.values()}) for side in sides]
+    most = sorted(sides, key=lambda side: -counts[side])[:_MOST_COLUMNS]
+    keyed = sorted(side for side in most if counts[side] > 1)
+    same = [side for side in sides if side not in keyed]
+    groups: dict[tuple[Value, ...], dict[int, tuple[Value, ...]]] = {}
+    for name, values in members.items():
+        group = groups.setdefault(tuple(values[side] for side in same), {})
+        group[name] = tuple(values[side] for side in keyed)
+    for shared, group in groups.items():
+        places = {key: place for place, key in enumerate(dict.fromkeys(group.values()))}
+        if len(places) > 1:
+            fixed = [Compare(columns[side], Operator.EQ, value) for side, value in zip(same, shared, strict=True)]
+            measure = replace(common, where=_joined([*fixed, *_parts(common.where)]))
+            keys = Keys(tuple(columns[side] for side in keyed), tuple(places))
+            yield Family(measure, keys, {name: places[key] for name, key in group.items()})
+
+
+def _fixes(part: Predicate) -> TypeGuard[Compare]:
+    """Return whether a predicate fixes a column's value."""
+    return isinstance(part, Compare) and part.operator is Operator.EQ
+
+
+def _parts(where: Predicate | None) -> list[Predicate]:
+    """Return what must all be true."""
+    if isinstance(where, All):
+        return [inner for part in where.parts for inner in _parts(part)]
+    return [] if where is None else [where]
+
+
+def _joined(parts: Sequence[Predicate]) -> Predicate | None:
+    """Return that all of them are true."""
+    if len(parts) > 1:
+        return All(tuple(parts))
+    return parts[0] if parts else None

@@ -4,7 +4,7 @@
 >>> fit = fitting(Column("price", Kind.NUMBER, Exact(scale=2, low=0, high=99999)))
 >>> fit(9.5), fit(Decimal("9.99")), fit(9.999), fit(True)
 (950, 999, None, None)
->>> iso_time("2024-01-31 08:00")
+>>> as_time("2024-01-31 08:00")
 datetime.datetime(2024, 1, 31, 8, 0)
 >>> literal_of(Column("age", Kind.NUMBER, Exact(0, -128, 127)), Part.TEXT, "65")
 Traceback (most recent call last):
@@ -17,6 +17,7 @@ import datetime as dt
 import decimal
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -105,35 +106,12 @@ def plain(value: object) -> object:
 # Dates and times
 
 
-def iso_date(text: str) -> dt.date:
-    """Return the date of a text like 2024-01-31.
-
-    Raises:
-        ValueError: if it has another form, or the calendar no such day.
-    """
-    if not ISO_DATE.fullmatch(text):
-        raise ValueError
-    return dt.date.fromisoformat(text)
-
-
-def iso_time(text: str) -> dt.datetime:
-    """Return the time of a text like 2024-01-31 08:00, with seconds or without; a date is its midnight.
-
-    Raises:
-        ValueError: if it has another form, or the calendar no such day.
-    """
-    if not ISO_TIME.fullmatch(text):
-        raise ValueError
-    return dt.datetime.fromisoformat(text)
-
-
 def as_time(value: object) -> dt.datetime | None:
     """Return a time without a zone from a time, a date or ISO text, and None from anything else."""
     if isinstance(value, str):
-        try:
-            return iso_time(str.__str__(value))
-        except ValueError:
-            return None
+        with suppress(ValueError):  # the calendar has no such day
+            return dt.datetime.fromisoformat(str.__str__(value)) if ISO_TIME.fullmatch(value) else None
+        return None
     if isinstance(value, dt.datetime):
         return _own_class(value)
     return dt.datetime(value.year, value.month, value.day) if isinstance(value, dt.date) else None
@@ -288,11 +266,11 @@ def _not_iso(column: Column) -> str:
 
 
 def _instant(text: str, column: Column) -> dt.date | dt.datetime:
-    try:
-        return iso_date(text) if column.kind is Kind.DATE else iso_time(text)
-    except ValueError:
+    instant = as_date(text) if column.kind is Kind.DATE else as_time(text)
+    if instant is None:
         formed = (ISO_DATE if column.kind is Kind.DATE else ISO_TIME).fullmatch(text)
-        raise UnfitError("the calendar has no such day" if formed else _not_iso(column)) from None
+        raise UnfitError("the calendar has no such day" if formed else _not_iso(column))
+    return instant
 
 
 def _double(text: str) -> float:

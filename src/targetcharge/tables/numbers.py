@@ -6,8 +6,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
-from targetcharge.queries.families import families
-from targetcharge.queries.measures import Sketch
+from targetcharge.queries.measures import Sketch, families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

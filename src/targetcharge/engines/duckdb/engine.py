@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.engines.duckdb import measuring
-from targetcharge.engines.duckdb.appending import appended
-from targetcharge.engines.duckdb.cubes import chunks, sums
-from targetcharge.engines.duckdb.loading import load
+from targetcharge.engines.duckdb.loading import appended, load
 from targetcharge.engines.duckdb.table import LoadedTable, Options
 from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.engines.engine import Engine
 from targetcharge.engines.sql import by_key
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.queries.families import families
-from targetcharge.queries.measures import Count
+from targetcharge.queries.measures import Count, families
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,10 +92,10 @@ class DuckDBEngine(Engine):
             of_keys = self._by_key(family.measure, family.keys, sifted=True)
             values |= {index: of_keys[key] for index, key in family.members.items()}
         relation, link = self._table.all_rows, self._table.link
-        for chunk in chunks([index for index in rows if index not in values], _TOGETHER):
+        for chunk in measuring.chunks([index for index in rows if index not in values], _TOGETHER):
             if len(chunk) > 1:
                 wheres = [measures[index].where for index in chunk]
-                values |= zip(chunk, sums(link, wheres, relation.rows, relation.by), strict=True)
+                values |= zip(chunk, measuring.sums(link, wheres, relation.rows, relation.by), strict=True)
         for index, measure in enumerate(measures):
             if index not in values:
                 values[index] = link.number(measuring.query_of(measure, relation))
