@@ -14,7 +14,7 @@ import pytest
 from tests.sizes import spread
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.engines.duckdb.pandas_frames import texts, written
+from targetcharge.engines.duckdb.frames import texts, written
 from targetcharge.engines.duckdb.types import number_text
 from targetcharge.queries.measures import Count
 from targetcharge.queries.predicates import Compare, Operator

@@ -121,7 +121,9 @@ def as_date(value: object) -> dt.date | None:
     """Return a date from a date, a midnight or the ISO text of a date, and None from anything else."""
     if type(value) is dt.date:
         return value
-    if isinstance(value, str) and not ISO_DATE.fullmatch(value):
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return dt.date.fromisoformat(str.__str__(value)) if ISO_DATE.fullmatch(value) else None
         return None
     time = as_time(value)
     return None if time is None or time.time() != dt.time() else time.date()
