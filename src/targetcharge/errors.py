@@ -13,11 +13,15 @@
     └── EngineError           the table could not be opened or read; never contains values from it
 
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
-what to do.
+what to do. Its arguments are the parts of the sentence. One that says which parameter to set has a `Setting`
+among them, so that the command line can name its own option instead.
 
 >>> raise InvalidParameter("epsilon", -1.0, "finite and above 0")
 Traceback (most recent call last):
 targetcharge.errors.InvalidParameter: epsilon is -1.0; it must be finite and above 0
+>>> raise NotAllowed("the data has changed: open it with ", Setting("new_data", True))
+Traceback (most recent call last):
+targetcharge.errors.NotAllowed: the data has changed: open it with new_data=True
 """
 
 from __future__ import annotations
@@ -27,10 +31,26 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """A parameter and the value that an error says to give it."""
+
+    name: str
+    value: object
+
+    def __str__(self) -> str:
+        """Return it as a call in Python has it."""
+        return f"{self.name}={self.value!r}"
 
 
 class TargetChargeError(Exception):
     """The root of the tree; never raised itself."""
+
+    def __str__(self) -> str:
+        """Return the sentence, with settings as Python spells them."""
+        return "".join(map(str, self.args))
 
 
 class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the public name, fixed by the design

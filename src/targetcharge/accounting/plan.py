@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -216,6 +216,7 @@ class Accounting:
         epsilon: ε' of the whole session from query ε, how many are counted, and δ'.
         hits: how many a budget buys at a query ε.
         query_epsilon: the largest query ε at which a budget buys so many; None if there is none.
+        of_paper: whether it is a form of the paper's theorem.
     """
 
     name: str
@@ -224,6 +225,7 @@ class Accounting:
     epsilon: EpsilonOf
     hits: HitsOf
     query_epsilon: QueryOf
+    of_paper: bool = False
 
 
 def _accounting(
@@ -302,7 +304,7 @@ def _paper(target: Target, tail: Tail, name: str) -> Accounting:
         computation, q = target.paper_row(query)
         return paper_epsilon(computation, hits, delta, q, tail=tail)
 
-    return _accounting(name, epsilon, max_epsilon=target.max_epsilon)
+    return replace(_accounting(name, epsilon, max_epsilon=target.max_epsilon), of_paper=True)
 
 
 def _bun_steinke_ullman(target: Between) -> Accounting:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from targetcharge import __version__
 from targetcharge.cli import audit, ledger, tables
-from targetcharge.cli.errors import exit_code, spelled
+from targetcharge.cli.errors import exit_code, sentence
 from targetcharge.cli.monitor import monitor
 from targetcharge.cli.plan import plan
 from targetcharge.cli.report.page import report
@@ -48,7 +48,6 @@ def run() -> None:
     try:
         app()
     except TargetChargeError as error:
-        Console(stderr=True, soft_wrap=True).print(
-            spelled(f"tct: {error}"), style="red", markup=False, highlight=False
-        )
+        console = Console(stderr=True, soft_wrap=True)
+        console.print(f"tct: {sentence(error)}", style="red", markup=False, highlight=False)
         sys.exit(exit_code(error))

@@ -3,8 +3,10 @@
 >>> raise Mistake("questions.csv, line 3", "threshold is 'many'; it must be a number")
 Traceback (most recent call last):
 targetcharge.cli.errors.Mistake: questions.csv, line 3: threshold is 'many'; it must be a number
->>> exit_code(InvalidParameter("epsilon", 0, "above 0")), spelled("open it with new_data=True")
-(2, 'open it with --new-data')
+>>> exit_code(InvalidParameter("epsilon", 0, "above 0"))
+2
+>>> sentence(NotAllowed("open it with ", Setting("new_data", True)))
+'open it with --new-data'
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from targetcharge.errors import (
     LedgerError,
     NotAllowed,
     Refused,
+    Setting,
     TargetChargeError,
 )
 
@@ -37,14 +40,6 @@ EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
 AUDIT_FAILED: Final = 6  # no error: the audit ran, and the claim it was about is false
 FIRED: Final = 8  # no error: a monitor looked, and something fired
 INTERRUPTED: Final = 130  # no error: Ctrl-C; what was published before it is printed, and paid for
-
-_SPELLED: Final = {
-    "new_data=True": "--new-data",
-    "meter='renyi'": "--meter renyi",
-    'meter="renyi"': "--meter renyi",
-    "tc.ROW": "--rows",
-}
-"""What the library calls what the command line has options for."""
 
 
 @final
@@ -66,8 +61,7 @@ def written_at(place: str) -> Iterator[None]:
         named = place and not isinstance(error, Mistake)
         raise (Mistake(place, str(error), kind=error.kind) if named else error) from None
     except NotAllowed as error:
-        msg = f"{place}: {error}" if place else str(error)
-        raise NotAllowed(msg) from None
+        raise NotAllowed(f"{place}: " if place else "", *error.args) from None
 
 
 def line(path: Path, number: int) -> str:
@@ -80,8 +74,15 @@ def exit_code(error: TargetChargeError) -> int:
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
-def spelled(sentence: str) -> str:
-    """Return a sentence of the library in the words of the command line."""
-    for python, option in _SPELLED.items():
-        sentence = sentence.replace(python, option)
-    return sentence
+def sentence(error: TargetChargeError) -> str:
+    """Return what an error says, with options in place of the parameters that it says to set."""
+    return "".join(_written(part) if isinstance(part, Setting) else str(part) for part in error.args)
+
+
+def _written(setting: Setting) -> str:
+    return option(setting.name) if setting.value is True else f"{option(setting.name)} {setting.value}"
+
+
+def option(name: str) -> str:
+    """Return a parameter as it is spelled on the command line: per_unit is --per-unit."""
+    return "--" + name.replace("_", "-")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Final, final
 import typer
 
 import targetcharge as tc
-from targetcharge.cli.errors import Mistake, line
-from targetcharge.cli.questions import option, read_csv
+from targetcharge.cli.errors import Mistake, line, option
+from targetcharge.cli.questions import read_csv
 from targetcharge.queries.columns import Kind, column_of
 
 if TYPE_CHECKING:

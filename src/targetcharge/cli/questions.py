@@ -170,11 +170,6 @@ class Item(NamedTuple):
     place: str = ""
 
 
-def option(name: str) -> str:
-    """Return a field as it is spelled on the command line: per_unit is --per-unit."""
-    return "--" + name.replace("_", "-")
-
-
 def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
     """Return the question that fields describe. What is not given is not there.
 

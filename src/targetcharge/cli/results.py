@@ -16,7 +16,7 @@ from rich.text import Text
 
 from targetcharge import markup
 from targetcharge.cli import words
-from targetcharge.cli.errors import INTERRUPTED, spelled
+from targetcharge.cli.errors import INTERRUPTED, sentence
 from targetcharge.cli.words import counted, listed
 from targetcharge.errors import TargetChargeError
 
@@ -76,7 +76,9 @@ class Results:
     @property
     def stopped(self) -> str:
         """Return why the asking ended early; empty if it did not."""
-        return "stopped by Ctrl-C" if self.interrupted else spelled(str(self.error or ""))
+        if self.interrupted:
+            return "stopped by Ctrl-C"
+        return "" if self.error is None else sentence(self.error)
 
     @property
     def unanswered(self) -> Sequence[tuple[object, ...]]:
@@ -157,9 +159,9 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, markup=False, width=_WIDE)
 
 
-def note(sentence: str) -> None:
+def note(text: str) -> None:
     """Tell something on the error stream that is no answer."""
-    typer.echo(f"tct: {sentence}", err=True)
+    typer.echo(f"tct: {text}", err=True)
 
 
 def grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:

@@ -11,10 +11,10 @@ import typer
 
 import targetcharge as tc
 from targetcharge.cli.asking import leaving, run, types_of
-from targetcharge.cli.errors import Mistake, written_at
+from targetcharge.cli.errors import Mistake, option, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
-from targetcharge.cli.questions import Item, option, question_of, read_items, what_of, whole
+from targetcharge.cli.questions import Item, question_of, read_items, what_of, whole
 from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY

@@ -132,7 +132,7 @@ def attempt(call: Callable[[], Result], public: tuple[type[TargetChargeError], .
     try:
         return call()
     except public as error:
-        kind, sentence = type(error), str(error)
+        kind, sentence = type(error), error.args
     except KeyboardInterrupt:
         return Failure(KeyboardInterrupt)
     except SystemExit:

@@ -11,9 +11,9 @@ import json
 import secrets
 import warnings
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
-from targetcharge.errors import LedgerError, NotAllowed
+from targetcharge.errors import LedgerError, NotAllowed, Setting
 from targetcharge.ledger.files import write_whole
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Engine
 
 _ENDING: Final = "-private"
+_NEW_DATA: Final = Setting("new_data", value=True)
 _VERSION: Final = 3
 _FORMER: Final = 2
 """The version whose hashes of frames and of units were made in another way: they are made anew, once."""
@@ -160,7 +161,7 @@ class Snapshots:
         if same and (engine.snapshot <= len(known) or new_data or not known):
             self._add(engine)
         elif same:
-            raise NotAllowed(self._sentence("there are more files than", "the same budget is to cover them too"))
+            self._refuse("there are more files than", "the same budget is to cover them too")
         elif individual:
             msg = (
                 f"the data is not what it was when the ledger {self._ledger} was last used, and with a budget for"
@@ -173,13 +174,11 @@ class Snapshots:
             self._add(engine)
         else:
             reason = "it grew or was corrected, and the same budget is to cover the new data too"
-            raise NotAllowed(self._sentence("the data is not what it was", reason))
+            self._refuse("the data is not what it was", reason)
 
-    def _sentence(self, problem: str, reason: str) -> str:
-        return (
-            f"{problem} when the ledger {self._ledger} was last used. If {reason}, open it with new_data=True;"
-            " else choose another ledger"
-        )
+    def _refuse(self, problem: str, reason: str) -> NoReturn:
+        sentence = f"{problem} when the ledger {self._ledger} was last used. If {reason}, open it with "
+        raise NotAllowed(sentence, _NEW_DATA, "; else choose another ledger")
 
     def grow(self, engine: Engine) -> None:
         """Note what was appended to an engine.
@@ -279,5 +278,7 @@ def _read(path: Path) -> _Note | None:
 def _unusable(path: Path) -> LedgerError:
     return LedgerError(
         f"the private note {path} cannot be read or written: make its folder writable, or restore it. Where all"
-        " units share a budget, new_data=True makes a new one"
+        " units share a budget, ",
+        _NEW_DATA,
+        " makes a new one",
     )

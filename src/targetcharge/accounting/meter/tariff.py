@@ -28,7 +28,7 @@ from targetcharge.accounting.renyi import (
     total_of_budget,
 )
 from targetcharge.accounting.targets import NOT_PRIOR, NotPrior, Target
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
 
 if TYPE_CHECKING:
@@ -79,15 +79,15 @@ class ExactTariff:
         if epsilon > self.query_epsilon:
             sentence = (
                 f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
-                f" {self.query_epsilon:g}: make it more private, or open the session with meter='renyi'"
+                f" {self.query_epsilon:g}: make it more private, or open the session with "
             )
-            raise NotAllowed(sentence)
+            raise NotAllowed(sentence, Setting("meter", "renyi"))
         if not self.kind.covers(target.kind(epsilon)):
             sentence = (
                 f"this session's exact meter was not opened for {target!r} at epsilon {epsilon:g}:"
-                " declare such a target when opening, or open the session with meter='renyi'"
+                " declare such a target when opening, or open the session with "
             )
-            raise NotAllowed(sentence)
+            raise NotAllowed(sentence, Setting("meter", "renyi"))
         return self.typical
 
     def total(self, grains: int) -> float:

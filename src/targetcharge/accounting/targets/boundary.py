@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge import checks
 from targetcharge.accounting import prices, qvalues
 from targetcharge.accounting.targets.target import Target
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.outcomes import BOUNDARY
 
 if TYPE_CHECKING:
@@ -84,5 +84,5 @@ class Boundary(Target):
 
     def kind(self, epsilon: float) -> Kind:  # noqa: ARG002 - never priced on the lattice
         """Refuse: the wrapper's published law is not an ε-DP pair on the session's lattice."""
-        msg = "exact accounting does not cover the boundary wrapper: open the session with meter='renyi'"
-        raise NotAllowed(msg)
+        msg = "exact accounting does not cover the boundary wrapper: open the session with "
+        raise NotAllowed(msg, Setting("meter", "renyi"))

@@ -135,7 +135,7 @@ class OpenedMeter:
     def _paper(self) -> Row | None:
         """Return the best of the paper's forms; of several targets the dearest."""
         query, budget, hits = self.terms.query_epsilon, self.budget, self.bought
-        forms = [[way for way in catalogue(target) if way.name.startswith("paper")] for target in self.targets]
+        forms = [[way for way in catalogue(target) if way.of_paper] for target in self.targets]
         if not all(forms):
             return None
         costs = [[_tried(way.epsilon, query, hits, budget.delta) for way in ways] for ways in forms]

@@ -10,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.errors import EngineError, InvalidParameter, NotAllowed
+from targetcharge.errors import EngineError, InvalidParameter, NotAllowed, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,10 +75,9 @@ class Files:
             if _stat(path) != before:
                 msg = (
                     f"{path} was changed, moved or removed while the table was open: nothing was asked or charged."
-                    " Close the table; to go on with the same budget on the new data, open it again with"
-                    " new_data=True"
+                    " Close the table; to go on with the same budget on the new data, open it again with "
                 )
-                raise NotAllowed(msg)
+                raise NotAllowed(msg, Setting("new_data", value=True))
 
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed hash of names and contents (of DuckDB and large Parquet files, a telling part)."""
