@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from tests.learning.sure_votes import EPSILON, session_for, untouched
-from tests.sessions.sheeted import requests_batch
+from tests.sessions.known_requests import requests_batch
 
 import targetcharge as tc
 from targetcharge.learning import LOW, Labels, label, recall
@@ -324,7 +324,7 @@ def test_a_name_that_no_labels_have_is_not_recalled(name):
         recall(session, name)
 
 
-def test_single_answers_and_other_series_are_no_labels():
+def test_single_answers_and_other_batches_are_no_labels():
     session = session_for("plain", 5)
     session.ask(tc.private(EPSILON, name="labels")(lambda _: 1), tc.Everything())
     others = requests_batch(

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from tests.ledger.asking import opened
 from tests.ledger.children import POINTS, _dying, die
-from tests.sessions.sheeted import OUTCOMES, codes_of, series
+from tests.sessions.known_requests import OUTCOMES, codes_of, requests_of
 
 import targetcharge as tc
 from targetcharge.ledger.entries import text_of
@@ -17,8 +17,8 @@ HITS = 45 // 8
 
 
 def requests(pattern, name="labels", before=None):
-    """Return a series of cats, dogs and hits, at the price of the tests of ledgers."""
-    return series(codes_of(pattern), epsilon=0.01, name=name, before=before)
+    """Return a batch of cats, dogs and hits, at the price of the tests of ledgers."""
+    return requests_of(codes_of(pattern), epsilon=0.01, name=name, before=before)
 
 
 def dies_in_a_batch(pipe, path, point):
@@ -46,8 +46,8 @@ def publishes_until_killed(pipe, path):
             time.sleep(0.01)
 
 
-def asks_a_series(pipe, path, name):
-    """Ask a series at once with others, until the budget is spent; tell its batches."""
+def asks_a_batch(pipe, path, name):
+    """Ask a batch at once with others, until the budget is spent; tell its batches."""
     session, texts = opened(path, 45), []
     pipe.send("opened")
     pipe.recv()
@@ -59,7 +59,7 @@ def asks_a_series(pipe, path, name):
     pipe.send("closed")
 
 
-def forks_in_a_series(pipe, place):
+def forks_in_a_batch(pipe, place):
     """Fork between two batches, with some drawn and not published; the child tries to go on, and to begin anew."""
     session = opened(place, 45)
     found = session.ask_batch(requests("x" * 20))

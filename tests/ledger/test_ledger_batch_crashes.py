@@ -73,8 +73,8 @@ def test_processes_that_race_with_batches_never_share_a_hit(tmp_path, seed):
     path = tmp_path / "ledger.db"
     opened(path, 45).close()
     with (
-        child(batch_children.asks_a_series, path, f"one {seed}") as one,
-        child(batch_children.asks_a_series, path, f"two {seed}") as two,
+        child(batch_children.asks_a_batch, path, f"one {seed}") as one,
+        child(batch_children.asks_a_batch, path, f"two {seed}") as two,
     ):
         assert {one.hear(), two.hear()} == {"opened"}
         one.tell("go")
@@ -95,9 +95,9 @@ def test_processes_that_race_with_batches_never_share_a_hit(tmp_path, seed):
 
 
 @pytest.mark.parametrize("where", ["memory", "file"])
-def test_a_series_that_was_begun_before_a_fork_is_refused_in_the_child(tmp_path, where):
+def test_a_batch_that_was_begun_before_a_fork_is_refused_in_the_child(tmp_path, where):
     place = ":memory:" if where == "memory" else tmp_path / "ledger.db"
-    with child(batch_children.forks_in_a_series, place) as process:
+    with child(batch_children.forks_in_a_batch, place) as process:
         assert process.hear() == ["NotAllowed"] * 2
         assert process.hear() == "x" * 20
 

@@ -10,8 +10,8 @@ from targetcharge.mechanisms import batch_by_key
 FAR = 10**6
 
 
-def asks_a_battery(pipe, path, budget, size):
-    """Ask a battery of hits and misses to its end, or the budget's; tell the seqs and which of them hit."""
+def asks_a_batch(pipe, path, budget, size):
+    """Ask a batch of hits and misses to its end, or the budget's; tell the seqs and which of them hit."""
     tests = batch_by_key(lambda _: [FAR, -FAR] * size, range(2 * size), 0, 0.1)
     with tc.Session(None, budget, 0.1, ledger=path) as session:
         pipe.send("opened")

@@ -1,4 +1,4 @@
-"""Noise that a test decides, and batteries that need none."""
+"""Noise that a test decides, and batches that need none."""
 
 import importlib
 
@@ -11,7 +11,7 @@ FAR = 10**6
 
 
 def silence(monkeypatch, noise=None):
-    """Drawn no noise in algorithms that are made from now on; or, in batteries, the noise that is given."""
+    """Drawn no noise in algorithms that are made from now on; or, in batches, the noise that is given."""
     counts = importlib.import_module("targetcharge.mechanisms.counts")
     monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, _rate: 0)
 
@@ -22,6 +22,6 @@ def silence(monkeypatch, noise=None):
 
 
 def patterned(outcomes, *, keys=None, epsilon=0.1):
-    """Return a battery whose tests hit where an outcome is true; those that miss are as far off."""
+    """Return a batch whose tests hit where an outcome is true; those that miss are as far off."""
     counts = [FAR if outcome else -FAR for outcome in outcomes]
     return batch_by_key(lambda _: counts, keys or [f"k{i}" for i in range(len(counts))], 0, epsilon, name="tests")

@@ -1,4 +1,4 @@
-"""Series whose outcomes are written down beforehand, and what a session made of them."""
+"""Batches of requests whose outcomes are written down beforehand, and what a session made of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OUTCOMES = ("cat", "dog", tc.BOUNDARY)
 EPSILON = 0.1
 
 
-def series(
+def requests_of(
     codes, hit=None, *, outcomes=OUTCOMES, epsilon=EPSILON, target=None, name="requests", before=None, told=None
 ):
-    """Return a series that draws these codes; the code of the last outcome is a hit, unless hits are given.
+    """Return a batch that draws these codes; the code of the last outcome is a hit, unless hits are given.
 
     `before(data, first, last)` is called when it draws.
     """
@@ -35,8 +35,8 @@ def series(
 
 
 def drawing(draw, count=100, **more):
-    """Return a series that draws with a function of the data and the number of requests."""
-    base = series(np.zeros(count), **more)
+    """Return a batch that draws with a function of the data and the number of requests."""
+    base = requests_of(np.zeros(count), **more)
     return requests_batch(
         base.algorithms[0], base.drawing.outcomes, count, lambda data, _, first, last: draw(data, last - first)
     )
@@ -53,21 +53,21 @@ def codes_of(pattern):
 
 
 def asked(session, requests, start=0):
-    """Ask a series to its end, or to that of the budget; return the sheets, and whether the budget ended it."""
-    sheets = []
+    """Ask a batch to its end, or to that of the budget; return the entries, and whether the budget ended it."""
+    entries = []
     try:
-        sheets.extend(session.ask_batch(requests, start))
+        entries.extend(session.ask_batch(requests, start))
     except tc.BudgetSpent:
-        return sheets, True
-    return sheets, False
+        return entries, True
+    return entries, False
 
 
-def pattern_of(sheets):
-    """Return the text that `codes_of` takes, of all sheets together."""
-    return "".join(".:x"[code] for sheet in sheets for code in sheet.indices.tolist())
+def pattern_of(entries):
+    """Return the text that `codes_of` takes, of all entries together."""
+    return "".join(".:x"[code] for entry in entries for code in entry.indices.tolist())
 
 
-def sheets_of(session):
+def entries_of(session):
     return [entry for entry in session._ledger.entries() if isinstance(entry, BatchEntry)]
 
 

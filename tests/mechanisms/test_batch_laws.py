@@ -1,4 +1,4 @@
-"""Batteries: each test has the law of an above-threshold test of its own, whatever the others are."""
+"""Batches: each test has the law of an above-threshold test of its own, whatever the others are."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ COUNTS = [7, 0, -3, 12, 7]
 KEYS = ["a", "b", "c", "d", "e"]
 REPEATED = 2000
 MANY = range(REPEATED * len(COUNTS))
-"""Keys of a battery with each of the counts many times: large arrays are drawn quickly."""
+"""Keys of a batch with each of the counts many times: large arrays are drawn quickly."""
 WINDOW = range(-400, 401)
 
 

@@ -1,4 +1,4 @@
-"""Selections from batteries, and games: no more is told than the meter claims."""
+"""Selections from batches, and games: no more is told than the meter claims."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_selection_from_a_battery_is_that_from_separate_candidates(monkeypatch, tmp_path, rule):
+def test_a_selection_from_a_batch_is_that_from_separate_candidates(monkeypatch, tmp_path, rule):
     """For every noise of three candidates, ties and all: the same are published at the same price."""
     counts = [0, 1, 0]
     with ExitStack() as stack:
@@ -59,14 +59,14 @@ def test_a_selection_from_a_batch_names_each_by_its_own_name(monkeypatch):
     assert session.transcript[-1].algorithm == "3 candidates"
 
 
-def test_a_selection_from_a_battery_that_breaks_spends_all_of_it():
+def test_a_selection_from_a_batch_that_breaks_spends_all_of_it():
     session = opened(5)
     with pytest.raises(tc.ComputationFailed):
         session.select(batch_by_key(lambda _: [1], ["a", "b"], 0, EPSILON), k=2)
     assert session.meter.hits == 2
 
 
-# No more is told than the meter claims: every way that games with batteries can go, on two datasets.
+# No more is told than the meter claims: every way that games with batches can go, on two datasets.
 
 
 def pair_of(counts, least, epsilon):
@@ -81,7 +81,7 @@ def pair_of(counts, least, epsilon):
 
 
 def playing(laws, epsilon, least, rng):
-    """Return a game: a battery of such tests, stopped in the middle and mixed with other questions as is seen."""
+    """Return a game: a batch of such tests, stopped in the middle and mixed with other questions as is seen."""
     stops = rng.integers(0, 6, 50)
 
     def game(player):
@@ -115,7 +115,7 @@ def neighbouring(rng, size):
 
 @pytest.mark.parametrize("hits", [1, 2])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_no_game_with_batteries_tells_more_than_the_meter_claims(monkeypatch, epsilon, hits):
+def test_no_game_with_batches_tells_more_than_the_meter_claims(monkeypatch, epsilon, hits):
     silence(monkeypatch)  # the game draws counts with their noise
     claims = np.array([exact_delta(epsilon, hits, epsilon * m) for m in (0.0, 0.5, 1.0, 2.0)])
     most = np.zeros(4)
@@ -127,7 +127,7 @@ def test_no_game_with_batteries_tells_more_than_the_meter_claims(monkeypatch, ep
     assert most[0] > claims[0] / 4
 
 
-def test_a_battery_whose_hits_were_free_would_tell_more(monkeypatch):
+def test_a_batch_whose_hits_were_free_would_tell_more(monkeypatch):
     silence(monkeypatch)
 
     def free(ledger, settlement):

@@ -1,4 +1,4 @@
-"""Batteries in sessions: drawn once, published test by test, and exactly the hits are charged."""
+"""Batches in sessions: drawn once, published test by test, and exactly the hits are charged."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_hit_at_the_very_end_spends_the_budget_and_all_is_told(where):
 
 
 def everything_seen(outcomes):
-    """Return all that a caller sees of a battery with a budget of one hit: answers, errors, meters, transcript."""
+    """Return all that a caller sees of a batch with a budget of one hit: answers, errors, meters, transcript."""
     with opened(1) as session:
         answers, news = [], None
         try:
@@ -143,7 +143,7 @@ def test_nothing_is_seen_of_what_was_drawn_after_the_last_hit_that_is_covered():
     assert repr(everything_seen([0, 1, 0, 0, 0, 0, 0])) not in views
 
 
-def test_a_battery_that_is_not_covered_never_touches_the_data(where):
+def test_a_batch_that_is_not_covered_never_touches_the_data(where):
     calls = []
     tests = batch_by_key(lambda _: calls.append(1) or [0], ["a"], 0, EPSILON)
     with opened(1, ledger=where) as session:
@@ -169,7 +169,7 @@ def test_what_a_session_has_no_price_for_is_refused_before_the_data_is_touched(o
 
 
 @pytest.mark.parametrize("given", [None, "tests", [gives(True)], gives(True), 5], ids=lambda each: str(each)[:20])
-def test_anything_but_a_battery_is_refused_by_name(given):
+def test_anything_but_a_batch_is_refused_by_name(given):
     with pytest.raises(tc.InvalidParameter, match="batch is"):
         next(opened(3).ask_each(given))
 
@@ -273,7 +273,7 @@ def test_nothing_printed_on_the_way_holds_what_was_drawn():
 # Several at once.
 
 
-def test_batteries_and_prices_interleave(where):
+def test_batches_and_prices_interleave(where):
     with opened(9, ledger=where) as session:
         first, second = session.ask_each(patterned([0, 1, 0, 1])), session.ask_each(patterned([1, 0, 1]))
         answers = [next(first), next(second), session.test(gives(True)), next(first), next(second)]
@@ -287,7 +287,7 @@ def test_batteries_and_prices_interleave(where):
         assert {answer.seq for answer in answers} <= {answer.seq for answer in told}
 
 
-def test_two_batteries_share_the_last_hit(where):
+def test_two_batches_share_the_last_hit(where):
     with opened(1, ledger=where) as session:
         first, second = session.ask_each(patterned([0, 1, 0])), session.ask_each(patterned([0, 1, 0]))
         assert [answer.hit for answer in itertools.islice(first, 2)] == [False, True]
@@ -298,7 +298,7 @@ def test_two_batteries_share_the_last_hit(where):
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
-def test_an_abandoned_battery_is_charged_for_what_it_published(where, taken):
+def test_an_abandoned_batch_is_charged_for_what_it_published(where, taken):
     with opened(3, ledger=where) as session:
         found = session.ask_each(patterned([0, 1, 1, 0]))
         answers = list(itertools.islice(found, taken))
@@ -322,7 +322,7 @@ def test_a_session_that_is_closed_in_the_middle_says_so(where):
         next(found)
 
 
-def test_a_battery_that_asks_its_own_session_fails():
+def test_a_batch_that_asks_its_own_session_fails():
     session = opened(3)
     tests = batch_by_key(lambda _: [session.test(gives(True)).seq], ["a"], 0, EPSILON)
     with pytest.raises(tc.ComputationFailed):
@@ -330,7 +330,7 @@ def test_a_battery_that_asks_its_own_session_fails():
     assert session.meter.hits == 1
 
 
-def test_threads_with_batteries_of_their_own_are_charged_exactly(where):
+def test_threads_with_batches_of_their_own_are_charged_exactly(where):
     answers, lock = [], threading.Lock()
 
     def ask(_):

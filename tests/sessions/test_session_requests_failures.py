@@ -1,22 +1,22 @@
-"""Series that are refused, break or are interrupted: nothing leaves unpaid, and nothing of the data is seen."""
+"""Batches of requests that are refused, break or are interrupted: nothing leaves unpaid, nothing is seen."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.sessions.leaks import DATA, SECRET, chain, lets_out
-from tests.sessions.scripted import gives, opened
-from tests.sessions.sheeted import (
+from tests.sessions.known_requests import (
     EPSILON,
     OUTCOMES,
     asked,
     codes_of,
     drawing,
+    entries_of,
     requests_batch,
-    series,
-    sheets_of,
+    requests_of,
     spent,
 )
+from tests.sessions.leaks import DATA, SECRET, chain, lets_out
+from tests.sessions.scripted import gives, opened
 from tests.sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 
 import targetcharge as tc
@@ -33,27 +33,27 @@ def where(request, tmp_path):
 # What is refused.
 
 
-def test_a_series_is_refused_where_there_are_alternatives():
+def test_a_batch_is_refused_where_there_are_alternatives():
     calls = []
     session = tc.Session(
         None, tc.Budget(3.0, 1e-6), EPSILON, alternatives=[tc.NotPrior(prior=True), tc.NotPrior(prior=False)]
     )
     with pytest.raises(tc.NotAllowed, match="alternatives"):
-        next(session.ask_batch(series([0], before=lambda *_: calls.append(1))))
+        next(session.ask_batch(requests_of([0], before=lambda *_: calls.append(1))))
     assert calls == []
 
 
 @pytest.mark.parametrize(
     "given",
-    [None, "series", 5, gives(True), [0, 1]],
+    [None, "requests", 5, gives(True), [0, 1]],
     ids=lambda each: type(each).__name__,
 )
-def test_anything_but_a_series_is_refused_by_name(given):
+def test_anything_but_a_batch_is_refused_by_name(given):
     with pytest.raises(tc.InvalidParameter, match="batch is"):
         next(opened(3).ask_batch(given))
 
 
-def test_a_series_whose_algorithm_names_no_target_is_refused():
+def test_a_batch_whose_algorithm_names_no_target_is_refused():
     requests = requests_batch(Algorithm("none", EPSILON, 0.0, lambda *_: None), OUTCOMES, 1, lambda *_: None)
     with pytest.raises(tc.InvalidParameter, match="name their targets"):
         next(opened(3).ask_batch(requests))
@@ -62,8 +62,8 @@ def test_a_series_whose_algorithm_names_no_target_is_refused():
 @pytest.mark.parametrize(
     ("requests", "words"),
     [
-        (series([0], epsilon=0.2), "0.2"),
-        (series([0], target=tc.Boundary()), "boundary"),
+        (requests_of([0], epsilon=0.2), "0.2"),
+        (requests_of([0], target=tc.Boundary()), "boundary"),
     ],
     ids=["larger ε", "another target"],
 )
@@ -74,26 +74,26 @@ def test_what_the_meter_has_no_price_for_is_refused_before_the_data_is_touched(w
         assert list(session._ledger.entries()) == []
 
 
-def test_a_closed_session_answers_no_further_sheet(where):
+def test_a_closed_session_answers_no_further_entry(where):
     session = opened(20, ledger=where)
-    found = session.ask_batch(series(codes_of("x" * 30)))
+    found = session.ask_batch(requests_of(codes_of("x" * 30)))
     first = next(found)
     session.close()
     with pytest.raises(tc.NotAllowed, match="closed"):
         next(found)
     with pytest.raises(tc.NotAllowed, match="closed"):
-        next(session.ask_batch(series([0])))
+        next(session.ask_batch(requests_of([0])))
     assert len(first.hit_places) == len(first) < 30
 
 
-def test_a_series_cannot_use_its_own_session(where):
+def test_a_batch_cannot_use_its_own_session(where):
     with opened(20, ledger=where) as session:
 
         def again(*_):
-            next(session.ask_batch(series([0])))
+            next(session.ask_batch(requests_of([0])))
 
         with pytest.raises(tc.ComputationFailed):
-            next(session.ask_batch(series([0], before=again)))
+            next(session.ask_batch(requests_of([0], before=again)))
         assert (session.meter.hits, spent(session)) == (1, 1)  # of one request, one hit is held back
 
 
@@ -141,12 +141,12 @@ def test_a_draw_that_breaks_spends_what_it_held_and_says_nothing_of_why(where, n
         assert lets_out(caught.value) == []
         assert list(chain(caught.value)) == [caught.value]
         assert (session.meter.hits, spent(session), session.meter.hits_left) == (held, held, left - held)
-        assert (list(session.transcript), sheets_of(session)) == ([], [])
+        assert (list(session.transcript), entries_of(session)) == ([], [])
         assert list(found) == []
-        assert asked(session, series(codes_of(".x")))[0], "the session cannot go on"
+        assert asked(session, requests_of(codes_of(".x")))[0], "the session cannot go on"
 
 
-def test_a_failure_after_some_sheets_keeps_them(where):
+def test_a_failure_after_some_entries_keeps_them(where):
     def breaks(data, first, _):
         if first:
             raise ValueError(data)
@@ -155,7 +155,7 @@ def test_a_failure_after_some_sheets_keeps_them(where):
     codes[3] = 2
     with opened(20, data=DATA, ledger=where) as session:
         left = session.meter.hits_left
-        found = session.ask_batch(series(codes, before=breaks))
+        found = session.ask_batch(requests_of(codes, before=breaks))
         assert len(next(found)) == MOST_TOGETHER
         with pytest.raises(tc.ComputationFailed) as caught:
             next(found)
@@ -177,7 +177,7 @@ def test_an_interrupt_in_the_draw_spends_what_was_held(where, error):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, tc.LedgerError])
-def test_a_sheet_that_cannot_be_settled_is_not_seen_and_stays_spent(where, error, monkeypatch):
+def test_an_entry_that_cannot_be_settled_is_not_seen_and_stays_spent(where, error, monkeypatch):
     ledger = MemoryLedger if where == ":memory:" else SqliteLedger
 
     def settle(*_):
@@ -186,14 +186,14 @@ def test_a_sheet_that_cannot_be_settled_is_not_seen_and_stays_spent(where, error
     session = opened(20, data=DATA, ledger=where)
     left = session.meter.hits_left
     monkeypatch.setattr(ledger, "settle", settle)
-    found = session.ask_batch(series(codes_of(".x:")))
+    found = session.ask_batch(requests_of(codes_of(".x:")))
     with pytest.raises(tc.ComputationFailed if error is OSError else error) as caught:
         next(found)
     assert lets_out(caught.value, "codes=") == []
     assert list(chain(caught.value)) == [caught.value]
     monkeypatch.undo()
     assert session.meter.hits == spent(session) == left // 8
-    assert sheets_of(session) == []
+    assert entries_of(session) == []
     session.close()
 
 
@@ -203,25 +203,25 @@ def test_ctrl_c_at_any_moment_neither_frees_a_hit_nor_shows_the_data(tmp_path, p
     while rang:
         path = ":memory:" if place == "memory" else tmp_path / f"{number}.db"
         session = opened(30, data=DATA, ledger=path)
-        error, sheets = None, []
-        requests = series(codes_of(".x:" * 4), before=lambda data, *_: str(data))
+        error, entries = None, []
+        requests = requests_of(codes_of(".x:" * 4), before=lambda data, *_: str(data))
         with Interrupter(number) as interrupter:
             try:
-                sheets.extend(session.ask_batch(requests))
+                entries.extend(session.ask_batch(requests))
             except KeyboardInterrupt as interrupt:
                 error = interrupt
         rang = interrupter.rang
         assert not hangs(session), f"at moment {number}"
         stored = list(session.transcript.batches())
-        assert stored[: len(sheets)] == sheets, f"at moment {number}"
-        assert len(stored) <= len(sheets) + 1, f"at moment {number}"
-        hits = sum(len(sheet.hit_places) for sheet in stored)
+        assert stored[: len(entries)] == entries, f"at moment {number}"
+        assert len(stored) <= len(entries) + 1, f"at moment {number}"
+        hits = sum(len(entry.hit_places) for entry in stored)
         assert hits <= session.meter.hits <= hits + spent(session), f"at moment {number}"
         assert spent(session) <= 3, f"at moment {number}"
         if error is not None:
             assert lets_out(error) == [], f"at moment {number}"
         if error is not None and not stored:
-            assert lets_out(error, "codes=b") == [], f"at moment {number}, a sheet that was not paid for"
+            assert lets_out(error, "codes=b") == [], f"at moment {number}, an entry that was not paid for"
         seqs = [answer.seq for answer in session.transcript]
         assert seqs == sorted(set(seqs))
         session.close()
@@ -232,6 +232,6 @@ def test_ctrl_c_at_any_moment_neither_frees_a_hit_nor_shows_the_data(tmp_path, p
 def test_nothing_of_the_data_is_in_what_a_budget_that_is_spent_says(where):
     with opened(1, data=DATA, ledger=where) as session:
         with pytest.raises(tc.BudgetSpent) as caught:
-            list(session.ask_batch(series(codes_of("x" * 3), before=lambda data, *_: str(data))))
+            list(session.ask_batch(requests_of(codes_of("x" * 3), before=lambda data, *_: str(data))))
         assert lets_out(caught.value) == []
         assert SECRET not in repr(caught.value)

@@ -1,4 +1,4 @@
-"""What ledgers keep of batteries: every answer as it was, also long ones, and of several processes."""
+"""What ledgers keep of batches: every answer as it was, also long ones, and of several processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spent(session):
 
 
 @pytest.mark.parametrize("size", [1, 999, 1000, 1001, 4999, 5000, 5001, 12_345])
-def test_long_batteries_keep_their_numbers_and_their_transcript(tmp_path, size):
+def test_long_batches_keep_their_numbers_and_their_transcript(tmp_path, size):
     path, hits = tmp_path / "ledger.db", {0, 1, 998, 999, 1000, 4999, 5000, 12_344}
     pattern = [index in hits for index in range(size)]
     budget = budget_of(9)
@@ -80,10 +80,10 @@ def test_a_run_in_memory_and_in_a_file_holds_the_same_answers(tmp_path):
     assert kept == [[["k0", "k1", "k2"], ["k3", "k4", "k5"], [None]]] * 2
 
 
-def test_processes_that_race_through_batteries_spend_the_budget_once(tmp_path):
+def test_processes_that_race_through_batches_spend_the_budget_once(tmp_path):
     path, budget = tmp_path / "ledger.db", budget_of(30)
     with ExitStack() as stack:
-        racers = [stack.enter_context(child(children.asks_a_battery, path, budget, 40)) for _ in range(2)]
+        racers = [stack.enter_context(child(children.asks_a_batch, path, budget, 40)) for _ in range(2)]
         for racer in racers:
             assert racer.hear() == "opened"
         for racer in racers:
