@@ -54,7 +54,8 @@ def real(value: float, name: str, expected: str) -> float:
     return number
 
 
-def _fitting(value: float, name: str, expected: str, fits: Callable[[float], bool]) -> float:
+def fitting(value: float, name: str, expected: str, fits: Callable[[float], bool]) -> float:
+    """Return a real number as a float; refuse what does not fit."""
     number = real(value, name, expected)
     if not fits(number):
         raise InvalidParameter(name, value, expected)
@@ -69,38 +70,38 @@ def query_epsilon(
 ) -> float:
     """Return the ε of one computation, in [1e-9, most]."""
     expected = f"a number from {MIN_QUERY_EPSILON:g} to {most:g}, the ε of {what}"
-    return _fitting(value, name, expected, lambda number: MIN_QUERY_EPSILON <= number <= most)
+    return fitting(value, name, expected, lambda number: MIN_QUERY_EPSILON <= number <= most)
 
 
 def epsilon(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction: above 0 and at most 10,000."""
     expected = f"finite, above 0 and at most {MAX_EPSILON:g}"
-    return _fitting(value, name, expected, lambda number: 0 < number <= MAX_EPSILON)
+    return fitting(value, name, expected, lambda number: 0 < number <= MAX_EPSILON)
 
 
 def epsilon_or_zero(value: float, name: str = "epsilon") -> float:
     """Return the ε of a whole interaction where 0 is allowed: from 0 to 10,000."""
     expected = f"finite, at least 0 and at most {MAX_EPSILON:g}"
-    return _fitting(value, name, expected, lambda number: 0 <= number <= MAX_EPSILON)
+    return fitting(value, name, expected, lambda number: 0 <= number <= MAX_EPSILON)
 
 
 def delta(value: float, name: str = "delta") -> float:
     """Return a δ in [0, 1)."""
-    return _fitting(value, name, "a number in [0, 1)", lambda number: 0 <= number < 1)
+    return fitting(value, name, "a number in [0, 1)", lambda number: 0 <= number < 1)
 
 
 def positive_delta(value: float, name: str = "delta") -> float:
     """Return a δ in [1e-90, 1): where misses are free there is no guarantee with δ = 0."""
     expected = f"at least {MIN_DELTA:g}: any number of misses is free, so no such guarantee exists with delta 0"
     delta(value, name)
-    return _fitting(value, name, expected, lambda number: number >= MIN_DELTA)
+    return fitting(value, name, expected, lambda number: number >= MIN_DELTA)
 
 
 def share_of_delta(value: float, name: str = "delta") -> float:
     """Return a part of a δ, for bounds in closed form: above 0 and below 1."""
     expected = "above 0: this bound grows without limit as it falls"
     delta(value, name)
-    return _fitting(value, name, expected, lambda number: number > 0)
+    return fitting(value, name, expected, lambda number: number > 0)
 
 
 def hits(value: int, name: str = "hits") -> int:
@@ -116,12 +117,12 @@ def hits(value: int, name: str = "hits") -> int:
 def q(value: float, name: str = "q") -> float:
     """Return the q of a target, in (0, 1] and no smaller than 1e-12."""
     expected = f"a number in (0, 1], and at least {MIN_Q:g} to be of use"
-    return _fitting(value, name, expected, lambda number: MIN_Q <= number <= 1)
+    return fitting(value, name, expected, lambda number: MIN_Q <= number <= 1)
 
 
 def order(value: float, name: str = "order") -> float:
     """Return a Rényi order: finite and above 1."""
-    return _fitting(value, name, "finite and above 1", lambda number: 1 < number < math.inf)
+    return fitting(value, name, "finite and above 1", lambda number: 1 < number < math.inf)
 
 
 def choice(value: str, name: str, choices: tuple[str, ...]) -> str:
@@ -134,7 +135,7 @@ def choice(value: str, name: str, choices: tuple[str, ...]) -> str:
 def threshold(value: float, name: str) -> float:
     """Return a number that a count is compared with, as it was given: from -2^53 to 2^53."""
     expected = "a number between -2^53 and 2^53, as counts are"
-    number = _fitting(value, name, expected, lambda number: abs(number) <= MAX_THRESHOLD)
+    number = fitting(value, name, expected, lambda number: abs(number) <= MAX_THRESHOLD)
     given: object = value
     return value if isinstance(given, numbers.Rational) else number
 
@@ -144,17 +145,17 @@ def positive_integer(value: int, name: str) -> int:
     return hits(value, name)
 
 
-def place(value: int, name: str, most: int, what: str) -> int:
-    """Return an integer from 0 to a number, which is told with what it is."""
+def integer(value: int, name: str, least: int, most: int, what: str = "") -> int:
+    """Return an integer from one to another; the error says what the other is, if that is not plain."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not 0 <= value <= most:
-        raise InvalidParameter(name, value, f"an integer from 0 to {most:,}, {what}")
+    if not whole or not least <= value <= most:
+        raise InvalidParameter(name, value, f"an integer from {least} to {most:,}" + (f", {what}" if what else ""))
     return int(value)
 
 
 def positive_real(value: float, name: str) -> float:
     """Return a finite number above 0, as it was given."""
-    _fitting(value, name, "finite and above 0", lambda number: 0 < number < math.inf)
+    fitting(value, name, "finite and above 0", lambda number: 0 < number < math.inf)
     return value
 
 

@@ -17,7 +17,8 @@ from tests.learning.far_clusters import FEATURES, LABELS, REQUESTS, make
 import targetcharge as tc
 from targetcharge.errors import InvalidParameter, LedgerError
 from targetcharge.learning import label, labeler
-from targetcharge.learning.labeler import PrivateLabeler, stable_text
+from targetcharge.learning.inputs import stable_text
+from targetcharge.learning.labeler import PrivateLabeler
 from targetcharge.learning.votes import Votes
 
 PUBLIC = np.arange(6.0).reshape(3, 2)
@@ -83,7 +84,7 @@ def test_names_look_into_estimators():
 
 def test_names_are_the_same_in_every_process():
     program = (
-        "from targetcharge.learning.labeler import stable_text;"
+        "from targetcharge.learning.inputs import stable_text;"
         "from sklearn.preprocessing import FunctionTransformer;"
         "print(stable_text(FunctionTransformer(print, kw_args={'sep': {'a', 'b', 'c'}, 'end': object()})))"
     )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from targetcharge.learning.parts import LEFT_OUT, count_units, deal, deal_units
+from targetcharge.learning.teachers import LEFT_OUT, count_units, deal, deal_units
 
 PARTS = 3
 UNITS = ("ann", "bob", "cid", "dee", "eve")

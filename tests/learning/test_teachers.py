@@ -16,11 +16,12 @@ from sklearn.utils import check_random_state
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.inputs import rehearse
-from targetcharge.learning.parts import RandomChoices, deal
 from targetcharge.learning.teachers import (
     PrivateRecords,
+    RandomChoices,
     ballot,
     count_votes,
+    deal,
     encode,
     own_random_state,
     set_random_states,

@@ -26,12 +26,12 @@ from tests.refusals import every
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning.inputs import rehearse
 from targetcharge.learning.labels import Labels
-from targetcharge.learning.parts import deal
 from targetcharge.learning.student import predictions
 from targetcharge.learning.teachers import (
     PrivateRecords,
     ballot,
     count_votes,
+    deal,
     own_random_state,
     silence,
     switch_off_verbose,

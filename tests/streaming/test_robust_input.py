@@ -11,7 +11,7 @@ from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment
-from targetcharge.streaming.hashing import ItemNumbers
+from targetcharge.streaming.sketches import ItemNumbers
 
 BUDGET = tc.Budget(5.0, 1e-6)
 MOST = 2**61 - 2

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 from tests.goodness import BufferedEntropy
 
-from targetcharge.streaming import hashing
-from targetcharge.streaming.hashing import PRIME, Polynomials
+from targetcharge.streaming import sketches
+from targetcharge.streaming.sketches import PRIME, Polynomials
 
 P = int(PRIME)
 EXTREMES = [0, 1, 2, 2**30 - 1, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 2**60 - 1, 2**60, P // 2, P - 2, P - 1]
@@ -46,7 +46,7 @@ def test_all_extremes_at_once():
 )
 def test_a_product_is_right_and_stays_below_the_bound_that_is_promised(pairs):
     left, right = np.array(pairs, dtype=np.uint64).T
-    found = hashing._product(left, right).tolist()
+    found = sketches._product(left, right).tolist()
     assert all(value % P == a * b % P for value, (a, b) in zip(found, pairs, strict=True))
     assert max(found) < 2**61 + 8
 

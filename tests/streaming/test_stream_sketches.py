@@ -11,7 +11,7 @@ from tests.sizes import size as scaled
 
 import targetcharge as tc
 from targetcharge.streaming import DistinctValues, SecondMoment, sketches
-from targetcharge.streaming.hashing import PRIME
+from targetcharge.streaming.sketches import PRIME
 
 P = int(PRIME)
 UNHURRIED = settings(deadline=None, max_examples=60)

@@ -93,20 +93,20 @@ def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -
             checked = _monitor(table, file)
             delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
             days = _days(checked, file, first, last, tell)
-            looked, fired, stopped = _catch_up(checked, days, delivery, stop, tell)
+            looked, fired, refusal = _catch_up(checked, days, delivery, stop, tell)
             left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
             tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
     if stop.wanted:
         raise typer.Exit(INTERRUPTED)
-    if stopped:
-        raise tc.Refused(stopped)
+    if refusal is not None:
+        raise refusal
     if fired:
         raise typer.Exit(FIRED)
 
 
 def _catch_up(
     checked: Monitor, days: Iterable[dt.date], delivery: Delivery, stop: Stop, tell: Tell
-) -> tuple[int, int, str]:
+) -> tuple[int, int, tc.Refused | None]:
     """Look at days, after telling what an earlier run did not; return how many, how many alerts, why it ended."""
     looked, fired = 0, _deliver(checked, delivery, tell)
     try:
@@ -114,16 +114,16 @@ def _catch_up(
             look = checked.look(day)
             looked += 1
             fired += _deliver(checked, delivery, tell)
-            if look.stopped:
+            if look.refusal is not None:
                 left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
                 tell(f"{day}: not answered: {left}")
-                return looked, fired, look.stopped
+                return looked, fired, look.refusal
             if stop.wanted:
                 break
     except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
         if not stop.hurried:
             raise
-    return looked, fired, ""
+    return looked, fired, None
 
 
 def _deliver(checked: Monitor, delivery: Delivery, tell: Tell) -> int:

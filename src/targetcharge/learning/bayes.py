@@ -242,9 +242,7 @@ def _rates(epsilon: float, score_share: float, features: int, records: int) -> t
     """Return the rates of the score's and the counts' noise: records·(score + features·counts) ≤ ε, exactly."""
     epsilon = checks.query_epsilon(epsilon, "epsilon")
     checks.positive_integer(records, "records_per_unit")
-    expected = "a number above 0 and below 1"
-    if not 0 < checks.real(score_share, "score_share", expected) < 1:
-        raise InvalidParameter("score_share", score_share, expected)
+    checks.fitting(score_share, "score_share", "a number above 0 and below 1", lambda share: 0 < share < 1)
     if min(score_share, (1 - score_share) / features) * epsilon / records < _LEAST_RATE:
         expected = f"larger: its parts leave a rate below {_LEAST_RATE:g} for some of the noise"
         raise InvalidParameter("epsilon", epsilon, expected)

@@ -14,8 +14,10 @@ targetcharge.errors.InvalidParameter: y is <class 'list'>; it must be made of th
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,14 +28,16 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.learning.parts import count_units
-from targetcharge.learning.teachers import encode, own_random_state, silence
+from targetcharge.learning.teachers import count_units, encode, own_random_state, silence
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from sklearn.base import BaseEstimator
 
     from targetcharge.learning.teachers import Codes, Features
+
+_INCIDENTAL: Final = frozenset({"random_state", "verbose", "n_jobs"})
+"""Parameters that say nothing about what an estimator learns."""
 
 _RECORDS_OF_A_CLASS: Final = 10
 """The most made-up records of each class: enough for five folds or five neighbours."""
@@ -203,3 +207,33 @@ def _made_up_labels(classes: NDArray[np.generic], records: int | None) -> NDArra
     wanted = most if records is None else min(max(records, 2), most)
     made_up: NDArray[np.generic] = classes[np.arange(wanted) // (1 if wanted < 4 else 2) % len(classes)]
     return made_up
+
+
+def stable_text(value: object) -> str:
+    """Return a parameter as text that is the same in every process; of an estimator, its class and parameters.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> stable_text(DummyClassifier(random_state=7))
+    "sklearn.dummy.DummyClassifier(constant=None, strategy='prior')"
+    """
+    match value:
+        case type():
+            return f"{value.__module__}.{value.__qualname__}"
+        case np.generic():
+            return repr(value.item())
+        case np.ndarray() if value.dtype == np.object_:
+            return stable_text(value.tolist())
+        case np.ndarray():
+            content = blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
+            return f"array({value.shape}, {value.dtype.str}, {content})"
+        case list() | tuple():
+            return f"[{', '.join(map(stable_text, value))}]"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
+        case dict():
+            return f"{{{', '.join(sorted(map(stable_text, value.items())))}}}"
+    if hasattr(value, "get_params"):
+        parameters = sorted(value.get_params(deep=False).items())
+        known = (f"{name}={stable_text(value)}" for name, value in parameters if name not in _INCIDENTAL)
+        return f"{stable_text(type(value))}({', '.join(known)})"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -14,7 +14,6 @@ True
 from __future__ import annotations
 
 import numbers
-import re
 import warnings
 from dataclasses import replace
 from hashlib import blake2b
@@ -30,9 +29,8 @@ from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.learning import inputs
 from targetcharge.learning.labels import Labels, label, recall
-from targetcharge.learning.parts import RandomChoices, deal, deal_units
 from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
-from targetcharge.learning.teachers import PrivateRecords, count_votes
+from targetcharge.learning.teachers import PrivateRecords, RandomChoices, count_votes, deal, deal_units
 from targetcharge.learning.votes import CAUTION, Votes, target_of
 from targetcharge.sessions import Session
 
@@ -51,9 +49,6 @@ _METERS: Final = {"boundary": "renyi", "prior": "exact", "twice": "exact", "plai
 """The meter that buys the most labels in each mode."""
 
 _SPENT: Final = "the budget was spent before"
-
-_INCIDENTAL: Final = frozenset({"random_state", "verbose", "n_jobs"})
-"""Parameters that say nothing about what an estimator learns."""
 
 
 def _student_has(name: str) -> Callable[[PrivateLabeler], bool]:
@@ -258,9 +253,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _rehearse(self, private: PrivateRecords, requests: Features) -> None:
         """Ask about one made-up request on a budget of its own, and let the estimators learn from made-up data."""
         checks.choice(self.mode, "mode", tuple(_METERS))
-        whole = isinstance(self.rounds, numbers.Integral) and not isinstance(self.rounds, bool)
-        if not whole or not 1 <= self.rounds <= MOST_ROUNDS:
-            raise InvalidParameter("rounds", self.rounds, f"an integer from 1 to {MOST_ROUNDS}")
+        checks.integer(self.rounds, "rounds", 1, MOST_ROUNDS)
         made_up = np.zeros((1, len(self.classes_)), np.int64)
         made_up[0, 0] = self.teachers
         with self._open(_MEMORY) as session:
@@ -290,7 +283,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         real = [None if value is None else float(value) for value in (self.threshold, self.threshold_epsilon)]
         classes = tuple(self.classes_.tolist())
         settings = (classes, int(self.teachers), self.mechanism, self.mode, real, float(self.caution))
-        text = f"{settings!r} {stable_text(self.estimator)} {stable_text(requests)}"
+        text = f"{settings!r} {inputs.stable_text(self.estimator)} {inputs.stable_text(requests)}"
         return f"labels of requests {blake2b(text.encode(), digest_size=8).hexdigest()}"
 
     def _known(self, session: Session, name: str) -> Labels:
@@ -391,33 +384,3 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
-
-
-def stable_text(value: object) -> str:
-    """Return a parameter as text that is the same in every process; of an estimator, its class and parameters.
-
-    >>> from sklearn.dummy import DummyClassifier
-    >>> stable_text(DummyClassifier(random_state=7))
-    "sklearn.dummy.DummyClassifier(constant=None, strategy='prior')"
-    """
-    match value:
-        case type():
-            return f"{value.__module__}.{value.__qualname__}"
-        case np.generic():
-            return repr(value.item())
-        case np.ndarray() if value.dtype == np.object_:
-            return stable_text(value.tolist())
-        case np.ndarray():
-            content = blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
-            return f"array({value.shape}, {value.dtype.str}, {content})"
-        case list() | tuple():
-            return f"[{', '.join(map(stable_text, value))}]"
-        case set() | frozenset():
-            return f"{{{', '.join(sorted(map(stable_text, value)))}}}"
-        case dict():
-            return f"{{{', '.join(sorted(map(stable_text, value.items())))}}}"
-    if hasattr(value, "get_params"):
-        parameters = sorted(value.get_params(deep=False).items())
-        known = (f"{name}={stable_text(value)}" for name, value in parameters if name not in _INCIDENTAL)
-        return f"{stable_text(type(value))}({', '.join(known)})"
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -246,7 +246,7 @@ def _started(start: int | Labels, names: tuple[object, ...], requests: int) -> L
         if start.classes != names or start.asked > requests:
             raise InvalidParameter("start", start, f"labels of these classes, of at most {requests} requests")
         return start.resized(requests)
-    first = checks.place(start, "start", requests, "the number of requests, or earlier labels")
+    first = checks.integer(start, "start", 0, requests, "the number of requests, or earlier labels")
     return replace(Labels.nothing(names, requests), asked=first)
 
 

@@ -1,10 +1,21 @@
 """Teachers: one model for each part of the private data, and their votes on the public requests.
 
+One record or unit reaches one teacher only. Without units a random permutation of the positions deals the records;
+it depends on their number alone, and sizes differ by at most one. With units a keyed hash of a unit's value names
+its part, so that units come, go and change without moving any other. (Dealing units in sorted or first-seen order
+would not do: a new one shifts all that follow, and so changes many teachers.)
+
 Whatever happens inside a teacher may depend on its part: an error, a warning, something printed. All of it is
 dropped, and a teacher that has no usable prediction votes by a fixed public rule, so one part moves one vote.
 Each has arrays of its own, since some estimators work in place: what one wrote, the next would read.
 
->>> import numpy as np
+>>> choices = RandomChoices(0, teachers=3)
+>>> np.bincount(deal(10, 3, choices.generator)).tolist()
+[4, 3, 3]
+>>> before = deal_units(["ann", "bob", "cid"], 1000, choices.key)
+>>> after = deal_units(["bob", "abe", "cid"], 1000, choices.key)
+>>> bool(before[1] == after[0]), bool(before[2] == after[2])
+(True, True)
 >>> from sklearn.tree import DecisionTreeClassifier
 >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
 >>> private, requests = PrivateRecords(X, y, part=np.array([0, 0, 1, 1])), np.array([[0.0], [3.0]])
@@ -26,6 +37,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -37,7 +49,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from targetcharge.errors import InvalidParameter
-from targetcharge.learning.parts import LEFT_OUT, MOST_SEED
+from targetcharge.identity import canonical
 from targetcharge.sessions.heart import Failure, attempt
 
 if TYPE_CHECKING:
@@ -49,8 +61,81 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
     Features = NDArray[np.floating]
 
+LEFT_OUT: Final = -1
+"""The part of a record whose unit is missing: no teacher learns from it."""
+
+_MOST_SEED: Final = 2**31 - 1
+_KEY_BYTES: Final = 32
+
 _PROCESS_LOCK: Final = threading.RLock()
 """Held by who changes what all threads of the process share: global generators, what is shown and where."""
+
+
+# Parts.
+
+
+@final
+class RandomChoices:
+    """Everything random about the teachers that is no noise, drawn before any data is looked at.
+
+    It may be repeated (`random_state`), since privacy never hangs on it. Each teacher has a seed of its own: if
+    teachers shared a stream, what the first draws would depend on its records and change what the second draws.
+
+    Attributes:
+        key: of the hash that deals units.
+        seeds: one for each teacher.
+        generator: deals records.
+    """
+
+    def __init__(self, random_state: object, teachers: int) -> None:
+        """Make the choices of a random state; fresh ones for None."""
+        try:
+            source = check_random_state(random_state)
+        except ValueError:
+            raise InvalidParameter(
+                "random_state", random_state, "None, an integer from 0 to 2^32 - 1 or a RandomState"
+            ) from None
+        words = None if random_state is None else source.randint(_MOST_SEED, size=8).tolist()
+        self.generator = np.random.default_rng(words)
+        self.seeds: tuple[int, ...] = tuple(self.generator.integers(_MOST_SEED, size=teachers).tolist())
+        self.key = self.generator.bytes(_KEY_BYTES)
+
+
+def deal(records: int, parts: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return the part of each position: sizes differ by at most one, and nothing depends on the records."""
+    dealt = np.empty(records, np.intp)
+    dealt[generator.permutation(records)] = np.arange(records) % parts
+    return dealt
+
+
+def deal_units(units: Iterable[object], parts: int, key: bytes) -> NDArray[np.intp]:
+    """Return the part of each record by the unit it belongs to.
+
+    A unit's part depends on its own value and the key only. Parts have random sizes and may be empty. The type of
+    a whole column can hang on one of its values, so units are told apart as in tables: by value, however typed.
+    Records whose unit is missing, or is none, are left out. The key of the hash, at most 64 bytes, is chosen
+    without looking at the units.
+    """
+    names = [canonical(unit) for unit in _plain(units)]
+    dealt = {name: LEFT_OUT if name is None else _part(name, parts, key) for name in set(names)}
+    return np.array([dealt[name] for name in names], np.intp)
+
+
+def _part(unit: str, parts: int, key: bytes) -> int:
+    return int.from_bytes(blake2b(unit.encode(), digest_size=16, key=key).digest()) % parts
+
+
+def count_units(units: Iterable[object]) -> int:
+    """Return how many different units there are, as `deal_units` tells them apart."""
+    return len({canonical(unit) for unit in _plain(units)} - {None})
+
+
+def _plain(units: Iterable[object]) -> Iterable[object]:
+    """Return the values as Python's own, as fast as can be; times stay as they are, to the nanosecond."""
+    return units.tolist() if isinstance(units, np.ndarray) and units.dtype.kind != "M" else units
+
+
+# Votes.
 
 
 @final
@@ -175,7 +260,7 @@ def encode(labels: NDArray[np.generic], classes: NDArray[np.generic]) -> Codes:
 def set_random_states(estimator: BaseEstimator, seed: int) -> None:
     """Give every `random_state` inside an estimator a value of its own."""
     names = _parameters(estimator, "random_state")
-    seeds = np.random.default_rng(seed).integers(MOST_SEED, size=len(names)).tolist()
+    seeds = np.random.default_rng(seed).integers(_MOST_SEED, size=len(names)).tolist()
     estimator.set_params(**dict(zip(names, seeds, strict=True)))
 
 

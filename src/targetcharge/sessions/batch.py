@@ -41,7 +41,7 @@ class BatchCall:
         self._priced = priced
         self._dataset = dataset
         self._received = received
-        self._next = checks.place(start, "start", len(batch), "the number of requests")
+        self._next = checks.integer(start, "start", 0, len(batch), "the number of requests")
         self._draw: Callable[[int, int], Drawn] | None = None
         self._drawn: Drawn | None = None
         self._snapshot = 0

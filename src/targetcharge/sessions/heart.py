@@ -141,7 +141,7 @@ def attempt(call: Callable[[], Result], public: tuple[type[TargetChargeError], .
         return Failure(asyncio.CancelledError)
     except BaseException:  # noqa: BLE001 - whatever it is, it may carry data
         return Failure(ComputationFailed)
-    return Failure(partial(kind, sentence))
+    return Failure(partial(kind, *sentence))
 
 
 @final

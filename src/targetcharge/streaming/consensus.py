@@ -102,10 +102,8 @@ class Grid:
 
     def place(self, name: str, value: float) -> int:
         """Return the place of the closest value."""
-        expected = "a finite number of at least 0"
-        if not 0 <= checks.real(value, name, expected) < math.inf:
-            raise InvalidParameter(name, value, expected)
-        return int(np.abs(np.array(self.values) - min(float(value), self.values[-1])).argmin())
+        number = checks.fitting(value, name, "a finite number of at least 0", lambda given: 0 <= given < math.inf)
+        return int(np.abs(np.array(self.values) - min(number, self.values[-1])).argmin())
 
     @lru_cache(maxsize=64)  # noqa: B019 - grids are few and small
     def moves(self, place: int) -> Moves:
@@ -133,9 +131,7 @@ class Grid:
 def _moderate(name: str, value: float) -> float:
     """Return a number whose products with two others are finite and not 0."""
     expected = f"a number from {_LEAST:g} to {_MOST:g}"
-    if not _LEAST <= checks.real(value, name, expected) <= _MOST:
-        raise InvalidParameter(name, value, expected)
-    return float(value)
+    return checks.fitting(value, name, expected, lambda number: _LEAST <= number <= _MOST)
 
 
 @final
@@ -187,7 +183,4 @@ class Consensus:
 def bonus_of(inertia: float, copies: int) -> int:
     """Return the bonus for staying: a share of the copies from 0 up to, but not including, all of them."""
     expected = "a number from 0 up to, but not including, 1"
-    share = checks.real(inertia, "inertia", expected)
-    if not 0 <= share < 1:
-        raise InvalidParameter("inertia", inertia, expected)
-    return int(share * copies)
+    return int(checks.fitting(inertia, "inertia", expected, lambda share: 0 <= share < 1) * copies)

@@ -34,7 +34,7 @@ import numpy as np
 
 from targetcharge.errors import InvalidParameter
 from targetcharge.randomness import below
-from targetcharge.streaming.hashing import PRIME
+from targetcharge.streaming.sketches import PRIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

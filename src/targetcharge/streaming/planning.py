@@ -11,7 +11,6 @@ makes false moves rare falls as one over the copies, and the changes that a budg
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -85,7 +84,7 @@ def plan(
     check_budget(budget)
     estimates = checks.positive_integer(estimates, "estimates")
     grid = Grid(smallest, largest, tolerance)
-    weight = check_copies(copies) + bonus_of(inertia, copies)
+    weight = checks.integer(copies, "copies", 2, MOST_COPIES) + bonus_of(inertia, copies)
     if query_epsilon is not None:
         query_epsilon = checks.query_epsilon(query_epsilon)
     else:
@@ -94,14 +93,6 @@ def plan(
             needed = math.ceil(copies * query_epsilon / checks.MAX_QUERY_EPSILON)
             raise InvalidParameter("copies", copies, f"about {needed} or more for {estimates:,} estimates")
     return StreamPlan(int(copies), query_epsilon, exact_hits(query_epsilon, budget))
-
-
-def check_copies(copies: int) -> int:
-    """Return a number of copies: from 2 to 10,000."""
-    whole = isinstance(copies, numbers.Integral) and not isinstance(copies, bool)
-    if not whole or not 2 <= copies <= MOST_COPIES:
-        raise InvalidParameter("copies", copies, f"an integer from 2 to {MOST_COPIES:,}")
-    return int(copies)
 
 
 def share_of_wrong_copies(budget: Budget, failure: float) -> float:
@@ -118,9 +109,6 @@ def share_of_wrong_copies(budget: Budget, failure: float) -> float:
         budget: of the stream.
         failure: the probability that one copy is ever wrong on a stream that does not depend on it.
     """
-    expected = "a probability, from 0 to 1"
-    probability = checks.real(failure, "failure", expected)
-    if not 0 <= probability <= 1:
-        raise InvalidParameter("failure", failure, expected)
+    probability = checks.fitting(failure, "failure", "a probability, from 0 to 1", lambda given: 0 <= given <= 1)
     check_budget(budget)
     return min(1.0, up(math.exp(min(budget.epsilon, 700.0)) * probability + budget.delta))

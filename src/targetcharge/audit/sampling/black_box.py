@@ -94,7 +94,9 @@ def black_box(
             that they cannot be counted.
     """
     check_neighbours(data0, data1, relation)
-    alpha = (1 - _confidence(confidence)) / EVENTS
+    expected = "a number from 0.5 to 1, and below 1"
+    checks.fitting(confidence, "confidence", expected, lambda share: 0.5 <= share < 1)
+    alpha = (1 - confidence) / EVENTS
     entropy = PredictableEntropy(np.random.SeedSequence(_seed(seed)).spawn(1)[0])
     subject, data = Subject.of(run), (data0, data1)
     claim = subject.promised(claim, data, entropy)
@@ -204,13 +206,6 @@ def implied_delta(claim: Budget, epsilon: float) -> float:
         return claim.delta
     gain = -math.expm1(epsilon - claim.epsilon) / (1 + math.exp(-claim.epsilon))
     return claim.delta + (1 - claim.delta) * gain
-
-
-def _confidence(value: float) -> float:
-    expected = "a number from 0.5 to 1, and below 1"
-    if not 0.5 <= checks.real(value, "confidence", expected) < 1:
-        raise InvalidParameter("confidence", value, expected)
-    return value
 
 
 def _seed(value: int) -> int:

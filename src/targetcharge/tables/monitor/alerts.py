@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
@@ -26,6 +26,7 @@ from targetcharge.outcomes import canonical_json, from_plain, to_plain
 from targetcharge.tables.records import label_of as written_on
 
 if TYPE_CHECKING:
+    from targetcharge.errors import Refused
     from targetcharge.ledger import Answer
     from targetcharge.ledger.answer import Interval
 
@@ -104,14 +105,19 @@ class Look:
         alerts: what fired, in the order of the rules: one for each hit.
         quiet: rule and key of what was answered and did not fire.
         unanswered: rule and key of what was not answered.
-        stopped: why not, in a sentence; empty if all were.
+        refusal: why not; None if all were.
     """
 
     day: dt.date
     alerts: tuple[Alert, ...]
     quiet: tuple[tuple[str, object], ...]
     unanswered: tuple[tuple[str, object], ...] = ()
-    stopped: str = ""
+    refusal: Refused | None = field(default=None, compare=False)
+
+    @property
+    def stopped(self) -> str:
+        """Return why not all was answered, in a sentence; empty if all was."""
+        return "" if self.refusal is None else str(self.refusal)
 
 
 @final

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterable, Iterator, Sequence
 
+    from targetcharge.errors import Refused
     from targetcharge.ledger import Answer
     from targetcharge.tables.monitor.alerts import Alert, Label
     from targetcharge.tables.monitor.rules import DueQuestion
@@ -97,7 +98,7 @@ class Monitor:
             self._table.append(rows)
             self._appended = date
         self._behind = True  # should it break on the way, some may have been answered
-        stopped = self._ask(self._due(date))
+        refusal = self._ask(self._due(date))
         self._behind = False
         alerts = {(alert.rule, alert.key): alert for alert in self._alerts if alert.day == date}
         answered = {(rule, key): state.day == date for (rule, _, key), state in self._states.items()}
@@ -106,7 +107,7 @@ class Monitor:
             tuple(alerts[name] for name in answered if name in alerts),
             tuple(name for name, known in answered.items() if known and name not in alerts),
             tuple(name for name, known in answered.items() if not known),
-            stopped,
+            refusal,
         )
 
     def due(self, day: dt.date | str) -> list[DueQuestion]:
@@ -172,8 +173,8 @@ class Monitor:
     def _due(self, day: dt.date) -> list[DueQuestion]:
         return [question for rule in self._rules for question in rule.due(self.name, day, self._states)]
 
-    def _ask(self, due: list[DueQuestion]) -> str:
-        """Ask questions in order; return why not all were answered, empty if they were."""
+    def _ask(self, due: list[DueQuestion]) -> Refused | None:
+        """Ask questions in order; return why not all were answered, None if they were."""
         for place, questions in enumerate(_calls(due)):
             first = questions[0]
             try:
@@ -181,11 +182,11 @@ class Monitor:
             except NotAllowed as error:
                 if not place:
                     raise
-                return str(error)
+                return error.with_traceback(None)
             self.learn(answers)
-            if answers.stopped:
-                return answers.stopped
-        return ""
+            if answers.refusal is not None:
+                return answers.refusal
+        return None
 
     def __repr__(self) -> str:
         """Return public facts only."""
