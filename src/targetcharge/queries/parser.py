@@ -97,13 +97,7 @@ def parse(text: str, schema: Mapping[str, Column], parameter: str = "where") -> 
 
 
 class _Token(NamedTuple):
-    """A piece of the text.
-
-    Attributes:
-        kind: text, name (in double quotes), number, word, sign, or end.
-        raw: as it is written.
-        start: where.
-    """
+    """A piece of the text: a text, name (in double quotes), number, word, sign, or the end; as written, and where."""
 
     kind: str
     raw: str

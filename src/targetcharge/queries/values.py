@@ -223,12 +223,7 @@ class Literal:
 
 
 def literal_of(column: Column, part: Part, text: str) -> Literal:
-    """Return what was written beside a column as a value of its kind.
-
-    Args:
-        column: the column.
-        part: NUMBER, TEXT or TRUTH.
-        text: a number with its sign; what a text's quotes hold; TRUE or FALSE.
+    """Return what was written beside a column, a NUMBER, TEXT or TRUTH, as a value of its kind.
 
     Raises:
         UnfitError: if it is not of that kind.

@@ -96,8 +96,8 @@ class Connection:
         """Return the rows of a query."""
         return self._run(lambda: self.raw.execute(sql, parameters).fetchall())
 
-    def number(self, sql: str) -> int:
-        """Return the only value of a query."""
+    def integer(self, sql: str) -> int:
+        """Return the only value of a query, an integer."""
         return int(self.rows(sql)[0][0])
 
     def arrays(self, sql: str, parameters: list[object] | None = None) -> dict[str, NDArray[np.int64]]:

@@ -68,7 +68,7 @@ def copy_csv(
         paths = [_tamed(path, header.end, copy) for path, copy in zip(files.paths, copies, strict=True)]
         into = f"INSERT INTO {table}" if ends else f"CREATE TABLE {table} AS"
         link.rows(f"{into} SELECT {columns} FROM {_reader(paths, header)}")
-        ends.append(link.number(f"SELECT count(*) FROM {table}"))
+        ends.append(link.integer(f"SELECT count(*) FROM {table}"))
         for copy in copies:
             copy.unlink(missing_ok=True)
     return list(parts), unit, ends

@@ -98,7 +98,7 @@ class DuckDBEngine(Engine):
                 values |= zip(chunk, measuring.sums(link, wheres, relation.rows, relation.by), strict=True)
         for index, measure in enumerate(measures):
             if index not in values:
-                values[index] = link.number(measuring.query_of(measure, relation))
+                values[index] = link.integer(measuring.query_of(measure, relation))
         return [values[index] for index in range(len(measures))]
 
     def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
@@ -118,7 +118,7 @@ class DuckDBEngine(Engine):
 
     def digest_of_units(self, key: bytes, snapshot: int | None = None) -> str:
         """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
-        return self._table.unit_ids.digest(key, self._table.number(snapshot))
+        return self._table.unit_ids.digest(key, self._table.checked_snapshot(snapshot))
 
     def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
         """Return who contributes to each measure and how much, on the first snapshots: up to 62 in one scan."""
@@ -187,7 +187,7 @@ class DuckDBEngine(Engine):
 
     def fingerprint(self, key: bytes, snapshot: int) -> str:
         """Return a keyed hash of one snapshot's files, or of its rows in any order."""
-        return self._table.fingerprint(key, self._table.number(snapshot))
+        return self._table.fingerprint(key, self._table.checked_snapshot(snapshot))
 
     def close(self) -> None:
         """Close the table; files that were spilled are removed."""

@@ -108,7 +108,7 @@ def files_on(snapshots: Sequence[Files], options: Options, link: Connection) -> 
 
 def _frame_on(frame: Frame, options: Options, link: Connection) -> LoadedTable:
     names, unit = copy_frame(link, _KEPT, frame, options)
-    first = _view(link, names, link.number(f"SELECT count(*) FROM {_KEPT}"))
+    first = _view(link, names, link.integer(f"SELECT count(*) FROM {_KEPT}"))
     link.lock(())
     shape = describe(link, RELATION, options, unit, copied=True)
     shape.other.update(frame.other)
@@ -261,7 +261,7 @@ def _copied(before: LoadedTable, rows: str, files: Files | None) -> LoadedTable:
     """Return a table with a copy more, of these rows and of the small copies before them."""
     link, name = before.link, f"part_{secrets.token_hex(4)}"
     start = max(before.first.after, before.snapshots[-1].end)
-    end = start + link.number(f"SELECT count(*) FROM ({rows})")
+    end = start + link.integer(f"SELECT count(*) FROM ({rows})")
     kept = list(before.copies)
     sources = [rows]
     while kept and before.used(kept[-1]) <= _SMALLER * (end - start):

@@ -193,7 +193,7 @@ class Cubes:
         rows, by = self._relation.rows, self._relation.by
         parts = ", ".join(f"{by[name]} AS c{place}" for place, name in enumerate(used)) or "1 AS c0"
         sample = f"SELECT {parts} FROM (SELECT * FROM {rows} LIMIT {_SAMPLE})"
-        if self._link.number(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))") > _MOST_GROUPS:
+        if self._link.integer(f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({sample}))") > _MOST_GROUPS:
             self._useless = {used}
             return None
         while len(self._made) >= _MOST_CUBES:

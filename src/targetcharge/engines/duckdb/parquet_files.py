@@ -55,17 +55,17 @@ class ParquetRows:
     place: str | None
     mended: tuple[str, ...] = ()
 
-    def plain(self, number: int | None = None) -> str:
-        """Return the SQL of the rows of the first files; of all if no number is given."""
-        rows = f"read_parquet({listed(patterns(self.paths[:number]))}, {self._options()})"
+    def plain(self, files: int | None = None) -> str:
+        """Return the SQL of the rows of the first files; of all if their number is not given."""
+        rows = f"read_parquet({listed(patterns(self.paths[:files]))}, {self._options()})"
         return f"(SELECT {self._columns()} FROM {rows})" if self.mended else rows
 
-    def placed(self, number: int | None = None) -> str:
+    def placed(self, files: int | None = None) -> str:
         """Return the SQL of the rows of the first files with their places, which must not be hidden."""
         # By name: DuckDB numbers files anew (`file_index`) where a predicate on a partition leaves some out.
         options = f"{self._options()}, filename = {text_literal(self.file)}"
         code = f"CAST(enum_code(CAST({identifier(self.file)} AS {_TYPE})) AS BIGINT)"
-        rows = f"read_parquet({listed(patterns(self.paths[:number]))}, {options})"
+        rows = f"read_parquet({listed(patterns(self.paths[:files]))}, {options})"
         place = f"{code} * {1 << ROW_BITS} + {_ROW} AS {identifier(str(self.place))}"
         return f"(SELECT {self._columns()}, {place} FROM {rows})"
 

@@ -52,14 +52,7 @@ SPAN: Final = 1 << 58
 @final
 @dataclass(frozen=True)
 class Options:
-    """What a table is opened with.
-
-    Attributes:
-        unit: the column whose values tell units apart; None if every row is one.
-        table: of a DuckDB file.
-        declared: what columns are declared to be.
-        memory: the most that DuckDB may use.
-    """
+    """What a table is opened with, as `open_duckdb` takes it."""
 
     unit: str | None
     table: str | None = None
@@ -109,14 +102,9 @@ class Shape:
 def describe(
     link: Connection, relation: str, options: Options, own_unit: Unit | None = None, *, copied: bool = False
 ) -> Shape:
-    """Return the shape of a relation.
+    """Return the shape of a relation, in which a column of our own may tell units apart.
 
-    Args:
-        link: the connection that has it.
-        relation: its name.
-        options: of the table.
-        own_unit: what tells units apart, if that is a column of our own.
-        copied: whether its rows were copied, and all its values can be represented.
+    If its rows were copied, all its values can be represented.
 
     Raises:
         InvalidParameter: if a column that was named is not there.
@@ -205,12 +193,9 @@ class First:
 @final
 @dataclass(frozen=True)
 class Copy:
-    """Rows that were appended, in a table of our own.
+    """Rows that were appended, in a table of our own: its name, the place of its first row, and how many it has.
 
-    Attributes:
-        name: of the table.
-        start: the place of its first row.
-        rows: how many it has; the first of them are part of the table.
+    Only the first of them need be part of the loaded table.
     """
 
     name: str
@@ -221,12 +206,7 @@ class Copy:
 @final
 @dataclass(frozen=True)
 class Snapshot:
-    """What was opened, or appended, at once.
-
-    Attributes:
-        files: that it is made of; None for a frame.
-        end: the place after its last row.
-    """
+    """What was opened, or appended, at once: its files (None for a frame), and the place after its last row."""
 
     files: Files | None
     end: int
@@ -272,18 +252,18 @@ class LoadedTable:
         """Return the ids of units, given when they are first needed."""
         return RowIds(self) if self.shape.unit is None else ValueIds(self)
 
-    def until(self, number: int) -> LoadedTable:
+    def until(self, snapshot: int) -> LoadedTable:
         """Return the table as it was with its first snapshots."""
-        end = self.snapshots[number - 1].end
+        end = self.snapshots[snapshot - 1].end
         copies = tuple(copy for copy in self.copies if copy.start < end)
-        return replace(self, snapshots=self.snapshots[:number], copies=copies)
+        return replace(self, snapshots=self.snapshots[:snapshot], copies=copies)
 
     def used(self, copy: Copy) -> int:
         """Return how many rows of a copy are part of the table: the first."""
         return min(copy.rows, self.snapshots[-1].end - copy.start)
 
-    def number(self, snapshot: int | None) -> int:
-        """Return the number of a snapshot that there is; of the last, if none is given."""
+    def checked_snapshot(self, snapshot: int | None) -> int:
+        """Return a snapshot that there is, counted from 1; the last, if none is given."""
         last = len(self.snapshots)
         if snapshot is not None and not 1 <= snapshot <= last:
             raise InvalidParameter("snapshot", snapshot, f"from 1 to {last}, the last")
@@ -297,7 +277,7 @@ class LoadedTable:
             EngineError: if places are needed and cannot be told.
         """
         if snapshot is not None:
-            return self.until(self.number(snapshot)).relation(placed=placed)
+            return self.until(self.checked_snapshot(snapshot)).relation(placed=placed)
         rows, place, shape = self._opened_rows(placed=placed), self.first.place if placed else None, self.shape
         copies = [copy for copy in self.copies if self.used(copy)]
         unit = None if shape.unit is None else shape.unit.sql
@@ -352,8 +332,7 @@ class LoadedTable:
         """Return the columns and the rows of a frame: as it was loaded, or as it was copied to be appended."""
         if snapshot == 1:
             return [identifier(name) for name, *_ in self.link.rows(f"DESCRIBE {RELATION}")], RELATION
-        start, end = (self.snapshots[number].end for number in (snapshot - 2, snapshot - 1))
-        start = max(start, self.first.after)
+        start, end = max(self.snapshots[snapshot - 2].end, self.first.after), self.snapshots[snapshot - 1].end
         names = self.shape.copied_names
         parts = [
             f"SELECT {', '.join(names)} FROM {copy.name}"
@@ -370,9 +349,8 @@ class LoadedTable:
             self.link.close()
             return
         with suppress(duckdb.Error):  # what is left over takes memory, and is read by nobody
-            for made in (self.__dict__.get("cubes"), self.__dict__.get("unit_ids")):
-                if made is not None:
-                    made.forget()
+            for name in {"cubes", "unit_ids"} & self.__dict__.keys():  # those that were made
+                getattr(self, name).forget()
         kept = {copy.name for copy in after.copies}
         for copy in self.copies:
             if copy.name not in kept:

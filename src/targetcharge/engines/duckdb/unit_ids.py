@@ -99,7 +99,7 @@ class RowIds:
 
         The rows of files have theirs.
         """
-        counts = [self.count(number) for number in range(1, snapshot + 1)]
+        counts = [self.count(first) for first in range(1, snapshot + 1)]
         ordered: object = None
         if any(part.files is None for part in self._table.snapshots[:snapshot]):
             relation = self.relation(snapshot)
@@ -129,7 +129,9 @@ class ValueIds:
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name} AS {ordered}")
         new = dict(link.rows(f"SELECT s, count(*) FROM {name}_seen GROUP BY s"))
         link.rows(f"DROP TABLE {name}_seen")
-        self._counts = np.cumsum([new.get(number, 0) for number in range(1, len(table.snapshots) + 1)]).tolist()
+        self._counts = np.cumsum(
+            [new.get(snapshot, 0) for snapshot in range(1, len(table.snapshots) + 1)]
+        ).tolist()
 
     def _seen(self) -> str:
         """Return the query of all units u with the first snapshot s that has them."""
