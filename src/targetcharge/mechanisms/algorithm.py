@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.targets import Target
-    from targetcharge.mechanisms.accuracy import Accuracy
+    from targetcharge.mechanisms.noise import Accuracy
     from targetcharge.randomness import Entropy
 
     Support = type[Target] | Target

@@ -18,9 +18,8 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.accuracy import COUNTED, Accuracy, above
 from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
-from targetcharge.mechanisms.noise import rate_for
+from targetcharge.mechanisms.noise import COUNTED, Accuracy, above, rate_for
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 from targetcharge.randomness import discrete_laplace_array
 
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.targets.plain import PlainTarget
-    from targetcharge.mechanisms.accuracy import Gauge
     from targetcharge.mechanisms.algorithm import Algorithm
+    from targetcharge.mechanisms.noise import Gauge
     from targetcharge.randomness import Entropy, Rate
 
 MOST_HITS: Final = 32

@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, NotPrior
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.accuracy import Accuracy, exactly
 from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, algorithm_name
-from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.noise import Accuracy, NoiseLaw, exactly, rate_for
 from targetcharge.outcomes import UNCHANGED, Side
 from targetcharge.randomness import discrete_laplace
 
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from targetcharge.accounting.targets import Target
-    from targetcharge.mechanisms.accuracy import Range
     from targetcharge.mechanisms.algorithm import Support
+    from targetcharge.mechanisms.noise import Range
     from targetcharge.randomness import Entropy
 
     Count = Callable[[Any], int]

@@ -97,7 +97,7 @@ def parse(text: str, schema: Mapping[str, Column], parameter: str = "where") -> 
 
 
 class _Token(NamedTuple):
-    """A piece of the text: a text, name (in double quotes), number, word, sign, or the end; as written, and where."""
+    """A text, name (in double quotes), number, word, sign or end: its kind, as it is written, and where."""
 
     kind: str
     raw: str

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.accuracy import COUNTED, grid, occupancy
+from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
 from targetcharge.queries.columns import Kind, column_of
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
@@ -24,7 +24,7 @@ from targetcharge.tables.questions import Distinct, Sum
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targetcharge.mechanisms.accuracy import Gauge
+    from targetcharge.mechanisms.noise import Gauge
     from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
     from targetcharge.queries.predicates import Predicate

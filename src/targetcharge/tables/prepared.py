@@ -30,7 +30,7 @@ from targetcharge.mechanisms import (
     noisy_count,
     side_of_threshold,
 )
-from targetcharge.mechanisms.accuracy import gauged
+from targetcharge.mechanisms.noise import gauged
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.columns import column_of
 from targetcharge.queries.keys import Keys, declare, from_published
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms import Algorithm, Batch
-    from targetcharge.mechanisms.accuracy import Gauge
     from targetcharge.mechanisms.batch import NoisyCounts
+    from targetcharge.mechanisms.noise import Gauge
     from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
     from targetcharge.randomness import Entropy

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from targetcharge.mechanisms import Algorithm
-    from targetcharge.mechanisms.accuracy import Gauge
+    from targetcharge.mechanisms.noise import Gauge
     from targetcharge.sessions.reading import Reading
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Question, Single

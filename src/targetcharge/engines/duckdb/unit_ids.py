@@ -129,9 +129,8 @@ class ValueIds:
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name} AS {ordered}")
         new = dict(link.rows(f"SELECT s, count(*) FROM {name}_seen GROUP BY s"))
         link.rows(f"DROP TABLE {name}_seen")
-        self._counts = np.cumsum(
-            [new.get(snapshot, 0) for snapshot in range(1, len(table.snapshots) + 1)]
-        ).tolist()
+        added = [new.get(snapshot, 0) for snapshot, _ in enumerate(table.snapshots, 1)]
+        self._counts = np.cumsum(added).tolist()
 
     def _seen(self) -> str:
         """Return the query of all units u with the first snapshot s that has them."""
