@@ -307,6 +307,28 @@ def test_nothing_is_asked_if_one_of_many_cannot_be():
             assert (t.meter.hits, len(t.transcript)) == (0, 0)
 
 
+def test_all_questions_are_priced_before_the_first_is_asked():
+    budget = tc.Budget(3.0, 1e-6)
+    blunt = tc.open(table(), "patient", budget, query_epsilon=0.1)
+    sharp = tc.open(table(), "patient", budget, query_epsilon=0.05)
+    with blunt, sharp:
+        dear = blunt.prepare(q.above("kind = 'b'", 3000))
+        for asked in ([q.value(A), dear], [dear, q.value(A)], [q.above(A, 3000), dear]):
+            with pytest.raises(tc.NotAllowed, match="above the declared"):
+                sharp.ask_many(asked)
+        with pytest.raises(tc.NotAllowed, match="above the declared"):
+            sharp.prepare(dear)
+        assert (sharp.meter.hits, len(sharp.transcript)) == (0, 0)
+
+
+def test_all_questions_are_priced_first_where_there_are_alternatives():
+    rivals = [tc.NotPrior(None), tc.Everything()]
+    with opened(meter="renyi", alternatives=rivals) as t:
+        with pytest.raises(tc.NotAllowed, match="does not support"):
+            t.ask_many([q.above(A, 3000), q.side(A, 3000)])
+        assert (t.meter.hits, len(t.transcript)) == (0, 0)
+
+
 # Selections.
 
 

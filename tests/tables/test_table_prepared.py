@@ -77,3 +77,16 @@ def test_a_rehearsal_refuses_the_terms_that_opening_would(tmp_path):
 
 def test_an_opening_shows_nothing_of_its_source():
     assert "kind" not in repr(TableOpening(FRAME, "id", BUDGET))
+
+
+def test_a_question_of_another_table_is_refused_for_what_differs():
+    other = FRAME.rename(columns={"kind": "sort"})
+    shared, individual = (
+        tc.open(FRAME, "id", BUDGET, 0.5, charging=charging) for charging in ("shared", "individual")
+    )
+    with shared, individual, tc.open(other, "id", BUDGET, 0.5) as renamed:
+        prepared = shared.prepare(q.above(None, 500))
+        with pytest.raises(tc.InvalidParameter, match="opened with charging='individual'"):
+            individual.ask(prepared)
+        with pytest.raises(tc.InvalidParameter, match="a table with the same columns"):
+            renamed.ask(prepared)

@@ -159,6 +159,20 @@ class Session:
         for entry in self.ask_batch(batch):
             yield from entry.answers
 
+    def check_price(self, asked: Algorithm | Batch) -> None:
+        """Refuse what has no price on this session, as `ask` and `ask_batch` would. The data is not touched.
+
+        Args:
+            asked: an algorithm that will be asked with its own target, or a batch.
+
+        Raises:
+            NotAllowed: if the algorithm does not support the target, or the meter has no price for it.
+        """
+        if isinstance(asked, Batch):
+            self._batch_prices(asked)
+        else:
+            self._prices.ask(asked, None)
+
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
         """Do as `ask_each`, and return the answers as the ledger keeps them: thousands in one piece.
 
@@ -169,16 +183,19 @@ class Session:
         Raises:
             InvalidParameter: if there is no such question.
         """
-        priced = self._prices.batch(batch)
-        if self._dataset.individual and batch.most_hits > 1:
-            msg = "a series is not asked where every unit has a meter of its own: open a session for it"
-            raise NotAllowed(msg)
-        call = BatchCall(batch, priced, self._dataset, start, received=time.time())
+        call = BatchCall(batch, self._batch_prices(batch), self._dataset, start, received=time.time())
         while call.left:
             with self._turn.wait():
                 self._turn.begin()
                 entries = call.publish(self._heart, self._ledger, self._entropy)
             yield from entries
+
+    def _batch_prices(self, batch: Batch) -> list[Priced]:
+        priced = self._prices.batch(batch)
+        if self._dataset.individual and batch.most_hits > 1:
+            msg = "several hits leave together only where all units share a meter: open a session for it"
+            raise NotAllowed(msg)
+        return priced
 
     def _ask(self, asked: Priced) -> Answer:
         def compute() -> tuple[Settlement, Answer]:

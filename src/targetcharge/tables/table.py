@@ -196,9 +196,14 @@ class Table:
             question: made by `tc.questions`; one that was prepared before is returned as it is.
             epsilon: of one computation, if not the query ε of the table.
         """
+        prepared = self._checked(question, epsilon)
+        if len(self._session.meters) == 1:
+            self._session.meter.quote(prepared.target, prepared.epsilon)  # refuses what has no price here
+        return prepared
+
+    def _checked(self, question: Question | Prepared, epsilon: float | None) -> Prepared:
         if isinstance(question, Prepared):
-            if question.table != (self._engine.schema, self._numbers.individual):
-                raise InvalidParameter("question", question.question, "prepared by a table with the same columns")
+            self._check_origin(question)
             if epsilon is not None and epsilon != question.epsilon:
                 raise InvalidParameter("epsilon", epsilon, "left out: the question was prepared with one")
             return question
@@ -209,6 +214,16 @@ class Table:
         if self._numbers.individual:
             prepared.additive  # noqa: B018 - refuses what is none
         return prepared
+
+    def _check_origin(self, prepared: Prepared) -> None:
+        """Refuse a question that was checked against other columns, or for another way of charging."""
+        columns, individual = prepared.table if prepared.table is not None else ({}, False)
+        if columns != self._engine.schema:
+            raise InvalidParameter("question", prepared.question, "prepared by a table with the same columns")
+        if individual != self._numbers.individual:
+            charging = "individual" if self._numbers.individual else "shared"
+            expected = f"prepared by a table that was opened with charging={charging!r}, as this one was"
+            raise InvalidParameter("question", prepared.question, expected)
 
     def _single(self, question: Question | Prepared, epsilon: float | None) -> Prepared:
         if not isinstance(question.question if isinstance(question, Prepared) else question, Single):
@@ -343,14 +358,17 @@ class Table:
     def ask_many(self, asked: Sequence[Question | Prepared]) -> Answers:
         """Ask questions with one answer each, in their order; many that are alike share scans.
 
-        When the budget is spent on the way, what was answered is returned, and `.stopped` says so.
+        When the budget is spent on the way, what was answered is returned, and `.stopped` says so. If one of them
+        cannot be asked on this table, that is raised and none is asked.
         """
         if not isinstance(asked, list | tuple) or not asked:
             raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
         scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
-        prepared = [self._single(question, None) for question in asked]  # what cannot be asked is refused here
+        prepared = [self._single(question, None) for question in asked]
         groups = grouped(prepared) if len(self._session.meters) == 1 else prepared
         batches = [self._together(group, scans) for group in groups]
+        for batch in batches:
+            self._session.check_price(batch)  # all of them are priced before the first is asked
         try:
             return LazyAnswers(self._in_turn(batches), ("question",), asked).all()
         finally:
@@ -361,10 +379,7 @@ class Table:
         """Return what answers some questions."""
         if isinstance(group, list):
             return Counts(tuple(group)).batch(individual=self._numbers.individual)
-        algorithm = group.algorithm(None if scans is None else scans.reader_of(group))
-        if algorithm.default_target is not None and len(self._session.meters) == 1:
-            self._session.meter.quote(algorithm.default_target, algorithm.epsilon)
-        return algorithm
+        return group.algorithm(None if scans is None else scans.reader_of(group))
 
     def _in_turn(self, batches: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
         for batch in batches:
