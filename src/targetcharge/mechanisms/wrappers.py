@@ -197,11 +197,6 @@ def _opendp() -> Any:  # noqa: ANN401 - an optional module
         raise NotAllowed(msg) from None
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    module: Any = import_module("opendp.mod")
-    return module.OpenDPException, module.UnknownTypeException
-
-
 def _check_metric(metric: str) -> None:
     if not metric.startswith((*_ADD_OR_REMOVE, *_OF_AGGREGATES)):
         msg = (
@@ -221,10 +216,11 @@ def _privacy(opendp: Any, measurement: Any, d_in: float) -> tuple[float, float]:
             " can be charged: see opendp.combinators.make_fix_delta and make_zCDP_to_approxDP"
         )
         raise NotAllowed(msg)
-    errors: tuple[type[Exception], ...] = (TypeError, ValueError, ArithmeticError, *_errors())
+    module: Any = import_module("opendp.mod")
+    errors = module.OpenDPException, module.UnknownTypeException
     try:
         loss = measurement.map(d_in)
-    except errors as error:
+    except (TypeError, ValueError, ArithmeticError, *errors) as error:
         expected = f"a distance that the measurement's privacy map takes, in {measurement.input_metric}"
         raise InvalidParameter("d_in", d_in, expected) from error
     return (loss, 0.0) if measure == pure else loss

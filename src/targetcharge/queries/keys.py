@@ -136,12 +136,12 @@ def from_published(
 
 
 def _read(published: Sequence[object], column: Column) -> list[Value]:
-    fit, number = fitting(column), column.kind is Kind.NUMBER
+    fit, is_number = fitting(column), column.kind is Kind.NUMBER
     values = []
     for plain_value in published:
         value = None
         with suppress(InvalidOperation):
-            value = fit(Decimal(plain_value) if number and isinstance(plain_value, str) else plain_value)
+            value = fit(Decimal(plain_value) if is_number and isinstance(plain_value, str) else plain_value)
         if value is None:
             raise InvalidParameter("key", plain_value, expected(column))
         values.append(value)

@@ -286,7 +286,7 @@ def _units_of(series: pd.Series, names: Iterable[str]) -> tuple[Arrays, str]:
     text = f"CAST({identifier(name)} AS VARCHAR)"  # without values DuckDB takes it for numbers
     if _kind(series) == "M":  # as objects, those at the end of time are not in every zone
         integers, step = _since_1970(series)
-        return {name: _each_once(integers, lambda number: of_integer(int(number), step))}, text
+        return {name: _texts_of_unique(integers, lambda number: of_integer(int(number), step))}, text
     if _kind(series) not in _NUMBERS:
         return {name: texts(series, canonical)}, text
     # Most numbers in DuckDB, which writes a million in the time that Python takes for a few thousand.
@@ -294,17 +294,17 @@ def _units_of(series: pd.Series, names: Iterable[str]) -> tuple[Arrays, str]:
     doubles = _doubles(series)
     simple = (np.abs(doubles) < EXACT) & (doubles == np.floor(doubles))
     others = np.full(len(doubles), None, dtype=object)
-    others[~simple] = _each_once(doubles[~simple], of_number)
+    others[~simple] = _texts_of_unique(doubles[~simple], of_number)
     whole = np.where(simple, doubles, _NO_NUMBER).astype(np.int64)
     digits = f"CASE WHEN {identifier(numbers)} < {_NO_NUMBER} THEN CAST({identifier(numbers)} AS VARCHAR) END"
     return {numbers: whole, name: others}, f"coalesce({text}, {digits})"
 
 
-def _each_once(values: NDArray[Any], text_of: Callable[[Any], str | None]) -> Objects:
+def _texts_of_unique(values: NDArray[Any], text_of: Callable[[Any], str | None]) -> Objects:
     """Return the text of each value, made once for all that are equal."""
     different, places = np.unique(values, return_inverse=True)
-    made: Objects = np.array([text_of(value) for value in different.tolist()], dtype=object)
-    return made[places]
+    texts_of_different: Objects = np.array([text_of(value) for value in different.tolist()], dtype=object)
+    return texts_of_different[places]
 
 
 def _kind(series: pd.Series) -> str:
@@ -352,9 +352,9 @@ def texts(series: pd.Series, text_of: Callable[[object], str | None]) -> Objects
         codes, values = series.factorize()
     else:
         return np.array([_safely(text_of, value) for value in series], dtype=object)
-    made = np.array([*(_safely(text_of, value) for value in values), None], dtype=object)
-    taken: Objects = made[codes]  # of a missing value, -1
-    return taken
+    texts_of_codes = np.array([*(_safely(text_of, value) for value in values), None], dtype=object)
+    texts_of_rows: Objects = texts_of_codes[codes]  # the code of a missing value is -1
+    return texts_of_rows
 
 
 def _safely(text_of: Callable[[object], str | None], value: object) -> str | None:

@@ -51,24 +51,24 @@ Result = TypeVar("Result")
 
 def load(source: object, options: Options, snapshots: Sequence[Sequence[str]] | None = None) -> LoadedTable:
     """Return a table, locked in; snapshots are files by their names. Raises what `open_duckdb` does."""
-    data = files_or_frame(source, options)
+    data = _files_or_frame(source, options)
     if options.table is not None and not (isinstance(data, Files) and data.kind == "duckdb"):
         raise InvalidParameter("table", options.table, "left out: only a DuckDB file has tables with names")
     if isinstance(data, Files):
-        return load_files(split(data, snapshots), options)
+        return _load_files(split(data, snapshots), options)
     if snapshots is not None:
         raise InvalidParameter("snapshots", snapshots, "left out: they are of files")
-    return connected(f"{data.kind} table", options, partial(_frame_on, data, options))
+    return _connected(f"{data.kind} table", options, partial(_frame_on, data, options))
 
 
-def files_or_frame(source: object, options: Options) -> Files | Frame:
+def _files_or_frame(source: object, options: Options) -> Files | Frame:
     """Return the files or the frame that a caller gave."""
     if isinstance(source, str | Path) or hasattr(source, "__fspath__"):
         return find(source)
     return frame_of(source, options)
 
 
-def connected(
+def _connected(
     what: str, options: Options, loaded: Callable[[Connection], Result], within: Path | None = None
 ) -> Result:
     """Return what is loaded on a new connection, which is closed if that fails: errors say of what."""
@@ -80,12 +80,12 @@ def connected(
         raise
 
 
-def load_files(snapshots: Sequence[Files], options: Options, within: Path | None = None) -> LoadedTable:
+def _load_files(snapshots: Sequence[Files], options: Options, within: Path | None = None) -> LoadedTable:
     """Return a table of files, all of one kind."""
-    return connected(str(snapshots[0].root), options, partial(files_on, snapshots, options), within)
+    return _connected(str(snapshots[0].root), options, partial(_files_on, snapshots, options), within)
 
 
-def files_on(snapshots: Sequence[Files], options: Options, link: Connection) -> LoadedTable:
+def _files_on(snapshots: Sequence[Files], options: Options, link: Connection) -> LoadedTable:
     """Return a table of files on a connection, which is locked."""
     kind = snapshots[0].kind
     reached: list[str] = []
@@ -118,12 +118,12 @@ def _frame_on(frame: Frame, options: Options, link: Connection) -> LoadedTable:
 def _view(link: Connection, names: Sequence[str], end: int) -> First:
     """Make the views of rows that were copied."""
     place = unused(names, "place")
-    view_of(link, RELATION, _KEPT, names)
-    view_of(link, NUMBERED, _KEPT, names, place)
+    _view_of(link, RELATION, _KEPT, names)
+    _view_of(link, NUMBERED, _KEPT, names, place)
     return First(end, end, place)
 
 
-def view_of(link: Connection, view: str, table: str, names: Sequence[str], place: str | None = None) -> None:
+def _view_of(link: Connection, view: str, table: str, names: Sequence[str], place: str | None = None) -> None:
     """Make a view of a table whose columns are named by numbers: with their names, and the place of every row."""
     columns = [f"c{number} AS {identifier(name)}" for number, name in enumerate(names)]
     columns += [] if place is None else [f"{_ROW} AS {identifier(place)}"]
@@ -136,13 +136,16 @@ def _attach(link: Connection, files: Files, table: str | None) -> First:
         "SELECT schema_name, table_name, contains(upper(sql), 'GENERATED ALWAYS') FROM duckdb_tables()"
         " WHERE database_name = 'source' ORDER BY ALL"
     )
-    names = {f"{schema}.{name}" if schema != "main" else name: (schema, name, made) for schema, name, made in rows}
+    names = {
+        f"{schema}.{name}" if schema != "main" else name: (schema, name, generated)
+        for schema, name, generated in rows
+    }
     if table is None and len(names) == 1:
         table = next(iter(names))
     if table not in names:
         expected = f"one of the tables of {files.paths[0]}: {', '.join(names) or 'it has none'}"
         raise InvalidParameter("table", table, expected)
-    schema, name, made = names[table]
+    schema, name, generated = names[table]
     full = f"source.{identifier(schema)}.{identifier(name)}"
     types = {column: kind for column, kind, *_ in link.rows(f"DESCRIBE {full}")}
     replaced: dict[str, str] = {}
@@ -150,7 +153,7 @@ def _attach(link: Connection, files: Files, table: str | None) -> First:
         raw = identifier(column)
         # A collation would make = and GROUP BY disagree on what is the same text, and so on what is the same unit.
         value = f"{raw} COLLATE C" if kind == "VARCHAR" else raw
-        value = f"TRY({value})" if made else value  # a column that is computed when it is read may fail for a row
+        value = f"TRY({value})" if generated else value  # what is computed when it is read may fail for a row
         replaced |= {raw: value} if value != raw else {}
     listing = ", ".join(f"{value} AS {raw}" for raw, value in replaced.items())
     plain = f"* REPLACE ({listing})" if listing else "*"
@@ -172,7 +175,7 @@ def appended(before: LoadedTable, source: object) -> LoadedTable:
         InvalidParameter: if the source does not have the columns of the table, or is part of it already.
         EngineError: if it cannot be read.
     """
-    data = files_or_frame(source, before.options)
+    data = _files_or_frame(source, before.options)
     if isinstance(data, Files):
         return _with_files(before, data)
     return read_as_table(f"{data.kind} table", partial(_with_frame, before, data, type(source)))
@@ -194,7 +197,7 @@ def _with_frame(before: LoadedTable, frame: Frame, source: type) -> LoadedTable:
     table, view = f"staged_{token}", f"shown_{token}"
     try:
         names, unit = copy_frame(link, table, frame, before.options)
-        view_of(link, view, table, names)
+        _view_of(link, view, table, names)
         shape = _of_its_columns(source, partial(describe, link, view, before.options, unit, copied=True))
         shape.other.update(frame.other)
         check_alike(before.shape, shape, source)
@@ -212,7 +215,7 @@ def _with_files(before: LoadedTable, files: Files) -> LoadedTable:
         raise InvalidParameter("source", str(again[0]), "of files that are not part of the table already")
     options = before.options if files.kind == "duckdb" else replace(before.options, table=None)
     # In a folder within the table's own, so that its connection reaches what is handed over there.
-    apart = _of_its_columns(files.root, partial(load_files, [files], options, before.link.spill))
+    apart = _of_its_columns(files.root, partial(_load_files, [files], options, before.link.spill))
     try:
         check_alike(before.shape, apart.shape, files.root)
         after = _in_place(before, [*known, files])
@@ -226,14 +229,14 @@ def _in_place(before: LoadedTable, snapshots: Sequence[Files]) -> LoadedTable | 
     copied = before.first.parquet is None or before.snapshots[-1].end > before.first.end
     if copied or any(files.kind != "parquet" for files in snapshots) or len(set(map(_folders, snapshots))) > 1:
         return None
-    return connected(str(snapshots[-1].root), before.options, partial(_on_new, before, snapshots))
+    return _connected(str(snapshots[-1].root), before.options, partial(_on_new, before, snapshots))
 
 
 def _on_new(before: LoadedTable, snapshots: Sequence[Files], link: Connection) -> LoadedTable | None:
     if not one_shape(link, [path for files in snapshots for path in files.paths]):
         link.close()
         return None
-    return replace(files_on(snapshots, before.options, link), root=before.root, opened=before.opened)
+    return replace(_files_on(snapshots, before.options, link), root=before.root, opened=before.opened)
 
 
 def _folders(files: Files) -> frozenset[str]:

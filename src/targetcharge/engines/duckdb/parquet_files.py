@@ -90,7 +90,10 @@ def view_parquet(link: Connection, snapshots: Sequence[Files]) -> ParquetRows:
     """
     root, paths = snapshots[0].root, [path for files in snapshots for path in files.paths]
     read = listed(patterns(paths))
-    _check_schemas(link, read)
+    shapes = _shapes(link, read)
+    if len(shapes) > 1:
+        msg = f"{shapes[0][0]} and {shapes[1][0]} do not have the same columns: one table has one schema"
+        raise EngineError(msg)
     columns = _top_level(link, read)
     names = [name for name, _ in columns]
     if len({name.lower() for name in names}) < len(names):
@@ -135,13 +138,6 @@ def _shapes(link: Connection, paths: str) -> list[tuple[str, str]]:
         " string_agg(concat_ws(' ', name, type, converted_type, duckdb_type), ', ' ORDER BY name) AS shape"
         f" FROM parquet_schema({paths}) WHERE type IS NOT NULL GROUP BY file_name) GROUP BY shape ORDER BY 1"
     )
-
-
-def _check_schemas(link: Connection, paths: str) -> None:
-    shapes = _shapes(link, paths)
-    if len(shapes) > 1:
-        msg = f"{shapes[0][0]} and {shapes[1][0]} do not have the same columns: one table has one schema"
-        raise EngineError(msg)
 
 
 def _top_level(link: Connection, paths: str) -> list[tuple[str, str]]:

@@ -123,8 +123,8 @@ class ValueIds:
         link, unit, name = table.link, table.shape.unit, f"units_{len(table.snapshots)}"
         self._name = name
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name}_seen AS {self._seen()}")
-        written = unit is not None and unit.rule and unit.kind == "VARCHAR"
-        order = "s, strlen(u), u" if written else "s, u"  # numbers that are written as text are in their order
+        canonical = unit is not None and unit.rule and unit.kind == "VARCHAR"
+        order = "s, strlen(u), u" if canonical else "s, u"  # numbers that are written as text are in their order
         ordered = f"SELECT u, row_number() OVER (ORDER BY {order}) - 1 AS id FROM {name}_seen"
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name} AS {ordered}")
         new = dict(link.rows(f"SELECT s, count(*) FROM {name}_seen GROUP BY s"))
