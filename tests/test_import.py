@@ -1,4 +1,4 @@
-"""Importing: a command that is run from cron does not wait for libraries that it may never use; tests hide nothing."""
+"""Importing the package waits for no library that a command run from cron may never use; helpers hide nothing."""
 
 import subprocess
 import sys
