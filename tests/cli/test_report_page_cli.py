@@ -214,7 +214,9 @@ def test_a_ledger_that_was_changed_is_reported_as_such(ledger):
     page = page_at("visits.report.html")
     check_alone(page)
     assert page.text("h1").endswith("for units of patient, but it was damaged or changed")
-    assert "entry 2 is not what was written" in page.text("p", role="alert")
+    alert = page.text("p", role="alert")
+    assert f"the ledger {ledger.name} was damaged or changed: entry 2 is not what was written" in alert
+    assert str(ledger.resolve().parent) not in page.source
     assert page.facts()["verified"].startswith("no: ")
     assert "Everything published" not in page.source
     assert "Not shown" in page.told("meter")  # no odometer

@@ -43,7 +43,7 @@ class Compare:
     value: Value
 
     def __str__(self) -> str:
-        """Return it as the text that would be parsed to it."""
+        """Return the comparison as the text that would be parsed to it."""
         return f"{quoted(self.column.name)} {self.operator} {literal(self.column, self.value)}"
 
 
@@ -56,8 +56,8 @@ class OneOf:
     values: tuple[Value, ...]
 
     def __str__(self) -> str:
-        """Return it as text."""
-        return f"{quoted(self.column.name)} IN ({', '.join(literal(self.column, value) for value in self.values)})"
+        """Return the condition as the text that would be parsed to it."""
+        return f"{quoted(self.column.name)} {_listed(self)}"
 
 
 @final
@@ -68,7 +68,7 @@ class Missing:
     column: Column
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the condition as the text that would be parsed to it."""
         return f"{quoted(self.column.name)} IS NULL"
 
 
@@ -81,8 +81,8 @@ class Like:
     pattern: str
 
     def __str__(self) -> str:
-        """Return it as text."""
-        return f"{quoted(self.column.name)} LIKE {text_literal(self.pattern)}"
+        """Return the condition as the text that would be parsed to it."""
+        return f"{quoted(self.column.name)} {_alike(self)}"
 
 
 @final
@@ -113,7 +113,7 @@ class All:
     parts: tuple[Predicate, ...]
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the parts as text, joined by AND."""
         return " AND ".join(_inside(part) for part in self.parts)
 
 
@@ -125,7 +125,7 @@ class Any:
     parts: tuple[Predicate, ...]
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the parts as text, joined by OR."""
         return " OR ".join(_inside(part) for part in self.parts)
 
 
@@ -137,13 +137,14 @@ class Not:
     part: Predicate
 
     def __str__(self) -> str:
-        """Return it as text, in the words of SQL: IS NOT NULL, NOT IN, NOT LIKE."""
+        """Return the negation as text, in the words of SQL: IS NOT NULL, NOT IN, NOT LIKE."""
         match self.part:
             case Missing(column):
                 return f"{quoted(column.name)} IS NOT NULL"
-            case OneOf(column) | Like(column):
-                name = quoted(column.name)
-                return f"{name} NOT {str(self.part).removeprefix(name + ' ')}"
+            case OneOf(column) as part:
+                return f"{quoted(column.name)} NOT {_listed(part)}"
+            case Like(column) as part:
+                return f"{quoted(column.name)} NOT {_alike(part)}"
             case part:
                 return f"NOT {_inside(part)}"
 
@@ -151,7 +152,18 @@ class Not:
 Predicate = Compare | OneOf | Missing | Like | Settled | All | Any | Not
 
 
+def _listed(part: OneOf) -> str:
+    """Return what follows the column's name: IN and the values."""
+    return f"IN ({', '.join(literal(part.column, value) for value in part.values)})"
+
+
+def _alike(part: Like) -> str:
+    """Return what follows the column's name: LIKE and the pattern."""
+    return f"LIKE {text_literal(part.pattern)}"
+
+
 def _inside(part: Predicate) -> str:
+    """Return a part of a larger predicate, in parentheses if it needs them."""
     return f"({part})" if isinstance(part, All | Any) else str(part)
 
 

@@ -287,9 +287,9 @@ def read_history(path: Path) -> History:
     inspection = inspect(path, unchecked=True)
     problem, copied = "", False
     try:
-        verify(path)  # after the reading: it covers at least what is told
+        verify(path, path.name)  # after the reading: it covers at least what is told
     except LedgerError as error:
-        problem, copied = str(error).replace(str(path), path.name), isinstance(error, RestoredCopyError)
+        problem, copied = str(error), isinstance(error, RestoredCopyError)
     contents, number, unread = Contents(), 0, ""
     try:
         with closing(Database(path, read_only=True)) as database:

@@ -82,7 +82,7 @@ def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection
     Raises:
         LedgerError: if there is none, it cannot be read, or its totals are not those that its witnesses saw.
     """
-    with _reading(path) as (database, records):
+    with _reading(path, str(path)) as (database, records):
         state = database.state()
         restored = distrust(database, records, inode(path))
         if not restored and not unchecked:
@@ -97,19 +97,24 @@ def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection
         )
 
 
-def verify(path: Path) -> int:
+def verify(path: Path, name: str | None = None) -> int:
     """Return the number of entries of a ledger in which every hash and every total is right.
+
+    Args:
+        path: of the file.
+        name: what errors call it, such as its name without the folders; its path if left out.
 
     Raises:
         LedgerError: naming the first entry that is not what was written.
         RestoredCopyError: if nothing was changed, and it looks like a restored copy.
     """
-    with _reading(path) as (database, records):
+    name = str(path) if name is None else name
+    with _reading(path, name) as (database, records):
         state = database.state()
-        verify_chain(path, database.rows(), state)
+        verify_chain(name, database.rows(), state)
         restored = distrust(database, records, inode(path))
     if restored:
-        msg = f"{path}: {restored}"
+        msg = f"{name}: {restored}"
         raise RestoredCopyError(msg)
     return state.number
 
@@ -143,25 +148,26 @@ def _as_seen(path: Path, database: Database, state: LedgerState, record: Witness
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[Database, WitnessRecords]]:
+def _reading(path: Path, name: str) -> Iterator[tuple[Database, WitnessRecords]]:
     """Read a ledger as it stands now, also while others write. The witnesses first: they must not be ahead."""
     try:
-        with closing(_open(path)) as database:
+        with closing(_open(path, name)) as database:
             records = WitnessRecords.read(path.resolve(), database.state().ledger)
             with database.reading():
                 yield database, records
     except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"the ledger {path} cannot be read: {error}"
+        reason = error.strerror if isinstance(error, OSError) else error  # which would repeat the path
+        msg = f"the ledger {name} cannot be read: {reason}"
         raise LedgerError(msg) from None
 
 
-def _open(path: Path) -> Database:
+def _open(path: Path, name: str) -> Database:
     if not path.is_file():
-        msg = f"there is no ledger {path}"
+        msg = f"there is no ledger {name}"
         raise LedgerError(msg)
     database = Database(path, read_only=True)
     if database.is_empty():
         database.close()
-        msg = f"{path} is empty: no session was opened on it"
+        msg = f"{name} is empty: no session was opened on it"
         raise LedgerError(msg)
     return database
