@@ -1,4 +1,5 @@
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -56,6 +57,47 @@ def test_show_while_a_session_is_open_tells_what_it_holds_back(ledger):
         session.test(tc.private(0.1)(lambda _: False))
         assert json.loads(run("show", ledger, "--json").output)["held"] == 1
     assert json.loads(run("show", ledger, "--json").output)["held"] == 0
+
+
+COMMANDS = (["ledger", "show"], ["ledger", "verify"], ["meter"], ["report", "--output", "-"])
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_look_at_a_ledger_changes_nothing_in_its_folder(ledger, command):
+    before, when = contents(ledger.parent), ledger.stat().st_mtime_ns
+    assert CliRunner().invoke(app, [*command, str(ledger)]).exit_code == 0
+    assert (contents(ledger.parent), ledger.stat().st_mtime_ns) == (before, when)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_look_at_a_ledger_that_a_killed_session_left_keeps_its_log(ledger, command, tmp_path_factory):
+    """Copied while a session is open: what was committed last is only in the log."""
+    copy = tmp_path_factory.mktemp("killed") / ledger.name
+    with tc.Session([], BUDGET, 0.1, ledger=ledger, computation_delta=1e-7) as session:
+        session.test(tc.private(0.1)(lambda _: True))
+        for ending in ("", "-wal"):
+            shutil.copy(f"{ledger}{ending}", f"{copy}{ending}")
+    before = contents(copy.parent)
+    assert len(before[f"{copy.name}-wal"]) > 0
+    CliRunner().invoke(app, [*command, str(copy)])
+    after = contents(copy.parent)
+    after.pop(f"{copy.name}-shm", None)
+    assert after == before
+    assert json.loads(run("show", copy, "--json").output)["hits"] == [2]
+
+
+def test_a_look_at_a_ledger_takes_no_log_from_an_open_session(ledger):
+    with tc.Session([], BUDGET, 0.1, ledger=ledger, computation_delta=1e-7) as session:
+        for hits in range(2, 5):
+            assert json.loads(run("show", ledger, "--json").output)["hits"] == [hits - 1]
+            session.test(tc.private(0.1)(lambda _: True))
+            assert run("verify", ledger).exit_code == 0
+    assert json.loads(run("show", ledger, "--json").output)["hits"] == [4]
+    assert {path.name for path in ledger.parent.iterdir()} == {ledger.name, f"{ledger.name}-witness"}
 
 
 def test_verify_accepts_what_was_written(ledger):

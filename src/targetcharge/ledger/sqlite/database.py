@@ -12,7 +12,7 @@ import os
 import sqlite3
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
@@ -109,6 +109,8 @@ class Database:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Connect to a file that exists."""
+        self._path = path
+        self._read_only = read_only
         stat = path.stat()
         self.file = stat.st_dev, stat.st_ino
         if self.file in _inherited:
@@ -118,14 +120,7 @@ class Database:
                 " that multiprocessing starts by 'spawn' or 'forkserver', or fork before opening it"
             )
             raise NotAllowed(msg)
-        mode = "ro" if read_only else "rw"
-        self._connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=_WAIT_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        self._connection = _connect(path, "ro" if read_only else "rw")
         _open.add(self)
         if not read_only:
             try:
@@ -308,6 +303,36 @@ class Database:
         """Disconnect."""
         self._connection.close()
         _open.discard(self)
+        if self._read_only:
+            _remove_empty_log(self._path)
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Connect to a file that exists, in SQLite's mode "ro" or "rw"."""
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=_WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _remove_empty_log(path: Path) -> None:
+    """Let SQLite remove the log and its index, which a connection that only reads makes and leaves behind.
+
+    The last connection that may write removes them when it is closed. While others are open it is not the last,
+    and a log that holds anything is left to whoever opens the ledger next.
+    """
+    with suppress(OSError, sqlite3.Error):  # a folder that cannot be written to, say: then they stay
+        if _log(path).stat().st_size == 0:
+            with closing(_connect(path, "rw")) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+
+
+def _log(path: Path) -> Path:
+    """Return the write-ahead log of a ledger."""
+    return path.with_name(path.name + "-wal")
 
 
 @final
@@ -323,7 +348,7 @@ class LedgerFile:
         """Remember which file there is at a path."""
         self.path = path
         self.inode = inode(path)
-        self._log = path.with_name(path.name + "-wal")
+        self._log = _log(path)
         self._log_inode = 0
 
     def remember_log(self) -> None:
