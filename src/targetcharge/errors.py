@@ -31,7 +31,10 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Setting(NamedTuple):
@@ -51,6 +54,19 @@ class TargetChargeError(Exception):
     def __str__(self) -> str:
         """Return the sentence, with settings as Python spells them."""
         return "".join(map(str, self.args))
+
+    def __reduce__(self) -> tuple[Callable[..., TargetChargeError], tuple[object, ...]]:
+        """Return how a pickle makes it again, with its values: constructors take other arguments than `args`."""
+        return _made_again, (type(self), self.args, vars(self))
+
+
+def _made_again(
+    kind: type[TargetChargeError], parts: tuple[object, ...], values: dict[str, object]
+) -> TargetChargeError:
+    """Return an error with the parts of its sentence and its attributes."""
+    error = kind.__new__(kind, *parts)
+    error.__dict__.update(values)
+    return error
 
 
 class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the public name, fixed by the design

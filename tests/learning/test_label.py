@@ -234,6 +234,8 @@ def test_a_budget_for_so_many_hits_labels_exactly_so_many(hits):
     assert labels.hit[labels.asked - 1]
     assert labels.unanswered.tolist() == [False] * (2 * left) + [True] * (300 - 2 * left)
     assert "does not cover it" in labels.stopped
+    assert isinstance(labels.refusal, tc.BudgetSpent)
+    assert 0 <= labels.refusal.left < labels.refusal.asked
     assert session.meter.hits_left == 0
     check_against_the_ledger(labels, session)
 

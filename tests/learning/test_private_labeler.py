@@ -72,7 +72,8 @@ def test_the_budget_ends_it_cleanly():
     fitted = make(budget=tc.Budget(10.0, 1e-5)).fit(FEATURES, LABELS, REQUESTS)
     found = fitted.labels_
     assert not found.complete
-    assert found.stopped
+    assert isinstance(found.refusal, tc.BudgetSpent)
+    assert found.stopped == str(found.refusal)
     assert 2 <= found.asked < len(REQUESTS)
     assert found.unanswered[found.asked :].all()
     assert not found.unanswered[: found.asked].any()
@@ -186,7 +187,19 @@ def test_charges_and_labels_are_on_the_ledger(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match=f"{first.labels_.asked} of 60 labels are from an earlier fit"):
         again.fit(FEATURES, LABELS, REQUESTS)
     assert (again.labels_.codes == first.labels_.codes).all()
-    assert again.labels_.stopped
+    assert again.labels_.stopped == "the budget was spent before"
+    refusal = pickle.loads(pickle.dumps(again)).labels_.refusal  # noqa: S301 - made here
+    assert (type(refusal), refusal.asked, refusal.left) == (tc.BudgetSpent, 1.0, 0.0)
+
+
+def test_a_fit_that_is_complete_did_not_stop_even_where_nothing_is_left(tmp_path):
+    options = {"mode": "plain", "budget": tc.Budget(3.0, 1e-5), "query_epsilon": 0.2, "ledger": tmp_path / "f.db"}
+    first = make(**options).fit(FEATURES, LABELS, REQUESTS[:15])
+    assert len(first.labels_.hits) == 15
+    with pytest.warns(UserWarning, match="15 of 15 labels are from an earlier fit"):
+        again = make(**options).fit(FEATURES, LABELS, REQUESTS[:15])
+    for labels in (first.labels_, again.labels_):
+        assert (labels.complete, labels.stopped, labels.refusal) == (True, "", None)
 
 
 def interrupt(monkeypatch, after):

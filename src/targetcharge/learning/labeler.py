@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.learning import inputs
 from targetcharge.learning.labels import Labels, label, recall
 from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
@@ -42,13 +42,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from targetcharge.learning.teachers import Features
+    from targetcharge.sessions.reading import Reading
 
 _MEMORY: Final = ":memory:"
 
 _METERS: Final = {"boundary": "renyi", "prior": "exact", "twice": "exact", "plain": "exact"}
 """The meter that buys the most labels in each mode."""
-
-_SPENT: Final = "the budget was spent before"
 
 
 def _student_has(name: str) -> Callable[[PrivateLabeler], bool]:
@@ -195,8 +194,9 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 msg = f"{self.labels_.asked} of {len(requests)} labels are from an earlier fit on this ledger;"
                 msg = f"{msg} if the private data has changed since, use another ledger"
                 warnings.warn(msg, UserWarning, stacklevel=2)
-            if not session.meter.hits_left:
-                self.labels_ = replace(self.labels_, stopped=_SPENT)
+            spent_before = not session.meter.hits_left
+            if not self.labels_.complete and spent_before:
+                self.labels_ = replace(self.labels_, refusal=_spent_before(session.meter))
             elif not self.labels_.complete:
                 votes = self._votes(private, requests, choices.seeds)
                 try:
@@ -204,7 +204,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 except BaseException:  # Ctrl-C, say: what was published until then is not lost
                     self.labels_ = self._known(session, name).resized(len(requests))
                     raise
-        self._check_labels()
+        self._check_labels(spent_before=spent_before)
         values = np.asarray(self.labels_.values).astype(self.classes_.dtype)
         self.student_ = taught(self._student, requests, self.labels_.rows, values)
         return self
@@ -305,10 +305,10 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.mode != "prior":
             return self._label(votes, session, name, labels)
         for end in round_ends(len(votes), self.rounds):
-            if end > labels.asked and not labels.stopped:
+            if end > labels.asked and labels.refusal is None:
                 prior = predictions(self._student, requests, labels)
                 labels = self._label(votes[:end], session, name, labels, prior[:end])
-        return replace(labels.resized(len(votes)), stopped=labels.stopped)
+        return replace(labels.resized(len(votes)), refusal=labels.refusal)
 
     def _label(
         self,
@@ -334,12 +334,16 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             name=name,
         )
 
-    def _check_labels(self) -> None:
-        """Refuse labels from which no student can learn, and say which parameter to change."""
+    def _check_labels(self, *, spent_before: bool) -> None:
+        """Refuse labels from which no student can learn, and say which parameter to change.
+
+        Args:
+            spent_before: whether the ledger's budget was spent when the fit began.
+        """
         labels = self.labels_
         if len(labels.rows):
             return
-        if labels.stopped == _SPENT:
+        if spent_before:
             expected = "another: this ledger's budget is spent: start another ledger; budgets add up"
             raise InvalidParameter("ledger", self.ledger, expected)
         name, change = ("budget", "larger") if not labels.complete else ("query_epsilon", "larger")
@@ -384,3 +388,9 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         return tags
+
+
+def _spent_before(meter: Reading) -> BudgetSpent:
+    """Return why nothing is asked of a session whose budget covers no further hit."""
+    hit, left = meter.tariff.typical, max(0, meter.tariff.capacity - meter.totals.spent)
+    return BudgetSpent("the budget was spent before", asked=hit.value, left=hit.value * (left / hit.grains))

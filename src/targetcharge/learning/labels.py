@@ -33,6 +33,7 @@ from targetcharge.sessions import Session
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from targetcharge.errors import Refused
     from targetcharge.ledger import BatchEntry
 
 _UNANSWERED: Final = -1
@@ -49,14 +50,14 @@ class Labels:
             close to call, -1 for no answer.
         hit: which requests were charged.
         asked: the request to go on with.
-        stopped: why it went no further; empty if it did not have to stop.
+        refusal: why it went no further; None if it did not have to stop.
     """
 
     classes: tuple[object, ...]
     codes: NDArray[np.intp]
     hit: NDArray[np.bool_]
     asked: int = 0
-    stopped: str = ""
+    refusal: Refused | None = None
 
     @classmethod
     def nothing(cls, classes: tuple[object, ...], requests: int) -> Labels:
@@ -123,6 +124,11 @@ class Labels:
     def hits(self) -> NDArray[np.intp]:
         """Return the requests that were charged, in order."""
         return np.flatnonzero(self.hit)
+
+    @property
+    def stopped(self) -> str:
+        """Return why it went no further, in a sentence; empty if it did not have to stop."""
+        return "" if self.refusal is None else str(self.refusal)
 
     @property
     def complete(self) -> bool:
@@ -207,8 +213,8 @@ def label(
     try:
         for entry in session.ask_batch(batch, labels.asked):
             labels = labels.with_entry(entry)
-    except BudgetSpent as error:
-        return replace(labels, stopped=str(error))
+    except BudgetSpent as spent:
+        return replace(labels, refusal=spent.with_traceback(None))
     return labels
 
 
