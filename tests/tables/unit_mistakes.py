@@ -196,9 +196,9 @@ def appended_rows_bring_new_budgets(monkeypatch):
 
     def fresh(units):
         counters = settle(units)
-        if getattr(units, "counted", 1) < units._engine.snapshot:
+        if getattr(units, "counted", 1) < units.engine.snapshot:
             counters.spent[:] = 0
-        units.counted = units._engine.snapshot
+        units.counted = units.engine.snapshot
         return counters
 
     monkeypatch.setattr(UnitMeters, "settle", fresh)

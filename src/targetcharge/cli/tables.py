@@ -18,7 +18,7 @@ from targetcharge.cli.questions import Item, question_of, read_items, what_of, w
 from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
-from targetcharge.tables import batches
+from targetcharge.tables.numbers import grouped as grouped_counts
 from targetcharge.tables.questions import BetweenQuestion, SideQuestion, Top
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
 
 def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Answers]:
     """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
-    for alike in batches.grouped(prepared):
-        asked = alike if isinstance(alike, list) else [alike]
+    for asked in grouped_counts(prepared):
         for start in range(0, len(asked), _TOGETHER):
             yield from _at_once(table.ask_many(asked[start : start + _TOGETHER]))
 

@@ -1,18 +1,27 @@
-"""Numbers: what a table's algorithms get in place of its rows. As secret as the data."""
+"""Numbers: what a table's algorithms get in place of its rows, one by one or many in one call.
+
+As secret as the data.
+"""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, final
+from itertools import groupby
+from typing import TYPE_CHECKING, cast, final
 
+from targetcharge.mechanisms import batch_by_name
 from targetcharge.queries.measures import Sketch, families
+from targetcharge.tables.questions import Above, Count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Ledger
+    from targetcharge.mechanisms import Algorithm, Batch
+    from targetcharge.mechanisms.batch import NoisyCounts
+    from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.snapshots import Snapshots
 
@@ -108,3 +117,59 @@ class _SharedRead:
 
     def __call__(self, _numbers: SharedNumbers) -> int:
         return self.scans.read(self.place)
+
+
+@final
+@dataclass(frozen=True)
+class Counts:
+    """Several counts, each with a threshold of its own, that are computed together."""
+
+    prepared: tuple[Prepared, ...]
+
+    def read(self, numbers: SharedNumbers) -> Iterable[int]:
+        """Return all counts."""
+        return numbers.several(self.prepared)
+
+    def read_when_due(self, numbers: UnitMeters) -> Callable[[int, int], Iterable[int]]:
+        """Return what gives the counts from one place up to another, each when it is due."""
+        return numbers.several_when_due(self.prepared)
+
+    def batch(self) -> Batch:
+        """Return the tests of the counts."""
+        thresholds = [cast("Above", question.question).threshold for question in self.prepared]
+        names = [question.name for question in self.prepared]
+        batch = batch_by_name(self.read, names, thresholds, self.prepared[0].epsilon)
+        algorithms = zip(batch.algorithms, self.prepared, strict=True)
+        recorded = tuple(replace(test, question=question.record) for test, question in algorithms)
+        drawing = cast("NoisyCounts", batch.drawing)
+        if self.prepared[0].individual:
+            drawing = replace(drawing, counts_when_due=self.read_when_due)
+        return replace(batch, algorithms=recorded, drawing=drawing)
+
+
+def grouped(asked: Iterable[Prepared]) -> Iterator[list[Prepared]]:
+    """Yield questions by themselves, but neighbours that ask whether a count is above a threshold together."""
+    for (above_count, _), neighbours in groupby(asked, lambda one: (_is_above_count(one), one.epsilon)):
+        group = list(neighbours)
+        yield from [group] if above_count else [[prepared] for prepared in group]
+
+
+def calls_of(asked: Sequence[Prepared], scans: SharedScans | None, *, batches: bool) -> list[Batch | Algorithm]:
+    """Return what answers questions with one answer each, in their order, in as few calls as can be.
+
+    Args:
+        asked: the questions.
+        scans: what reads their numbers together; None where every unit has a meter of its own.
+        batches: whether counts above thresholds may become batches: not in a session with alternatives.
+    """
+    return [
+        Counts(tuple(group)).batch()
+        if batches and _is_above_count(group[0])
+        else group[0].algorithm(None if scans is None else scans.reader_of(group[0]))
+        for group in (grouped(asked) if batches else ([prepared] for prepared in asked))
+    ]
+
+
+def _is_above_count(prepared: Prepared) -> bool:
+    question = prepared.question
+    return isinstance(question, Above) and isinstance(question.what, Count) and question.prior is None

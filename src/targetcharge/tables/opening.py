@@ -20,8 +20,8 @@ from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_led
 from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.individual.counters import Checkpoints
 from targetcharge.tables.numbers import SharedNumbers
-from targetcharge.tables.snapshots import Snapshots
-from targetcharge.tables.table import Table, curated
+from targetcharge.tables.snapshots import Snapshots, curated
+from targetcharge.tables.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +94,22 @@ def open_table(
         EngineError: if the source cannot be read.
         NotAllowed: if the ledger was made for other terms, or other data.
     """
-    opening = TableOpening(**locals())
+    opening = TableOpening(
+        source,
+        unit,
+        budget,
+        query_epsilon,
+        charging=charging,
+        ledger=ledger,
+        meter=meter,
+        targets=targets,
+        alternatives=alternatives,
+        table=table,
+        types=types,
+        memory=memory,
+        new_data=new_data,
+        restored=restored,
+    )
     return opening.open(opening.engine())
 
 
@@ -160,7 +175,7 @@ class TableOpening:
             made.check(declared.terms(ledger.meters), path)
         numbers = self._numbers(engine, ledger, snapshots, None)
         session = Session.over(numbers, ledger, declared.alternatives)
-        return Table(engine, session, numbers, snapshots, declared.unit, self.query_epsilon)
+        return Table(session, numbers, declared.unit, self.query_epsilon)
 
     def open(self, engine: Engine) -> Table:
         """Open the ledger, and the table with it; the engine is closed if that fails."""
@@ -179,7 +194,7 @@ class TableOpening:
             snapshots.warn(stacklevel=4)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
-            return Table(engine, session, numbers, snapshots, declared.unit, self.query_epsilon)
+            return Table(session, numbers, declared.unit, self.query_epsilon)
         except BaseException:
             if session is not None:
                 session.close()

@@ -76,7 +76,8 @@ class Prepared:
         keys: of a watch or a selection; those of one that was read back are not all known.
         record: what was asked, as canonical JSON: enough to tell, from the table and an answer's key, who
             contributed to the answer and how much.
-        table: the columns and the way of charging that it was checked against; None if it was read back.
+        schema: the columns that it was checked against; none if it was read back.
+        individual: whether it was checked for a table where every unit has a meter of its own.
     """
 
     question: Question
@@ -86,7 +87,8 @@ class Prepared:
     number: str
     keys: Keys | None = field(default=None, repr=False)
     record: str = field(default="", repr=False)
-    table: tuple[Mapping[str, Column], bool] | None = field(default=None, repr=False, compare=False)
+    schema: Mapping[str, Column] = field(default_factory=dict, repr=False, compare=False)
+    individual: bool = field(default=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -125,6 +127,17 @@ class Prepared:
                 return Between(*self.band(self.question), self.measure.sensitivity)
             case _:
                 return NotPrior(None)
+
+    def check_fits(self, schema: Mapping[str, Column], epsilon: float | None, *, individual: bool) -> None:
+        """Refuse another table than the one it was prepared by, or its like, and another ε than its own."""
+        if self.schema != schema:
+            raise InvalidParameter("question", self.question, "prepared by a table with the same columns")
+        if self.individual != individual:
+            charging = "individual" if individual else "shared"
+            expected = f"prepared by a table that was opened with charging={charging!r}, as this one was"
+            raise InvalidParameter("question", self.question, expected)
+        if epsilon is not None and epsilon != self.epsilon:
+            raise InvalidParameter("epsilon", epsilon, "left out: the question was prepared with one")
 
     # How it is computed.
 
@@ -176,26 +189,21 @@ class Prepared:
             case _:
                 raise InvalidParameter("question", question, "a question with one answer")
 
-    def batch(self, *, individual: bool) -> Batch:
-        """Return the tests of every key of a watch, or the candidates of a selection.
-
-        Args:
-            individual: whether every unit has a meter of its own: then a test may change who takes part in the
-                next.
-        """
+    def batch(self) -> Batch:
+        """Return the tests of every key of a watch, or the candidates of a selection."""
         if self.keys is None:
             raise InvalidParameter("question", self.question, "a watch or a top")
-        watch = isinstance(self.question, Watch)
+        watch = self.question if isinstance(self.question, Watch) else None
         batch = batch_by_key(
             self.read_keys,
             self.keys.published(),
-            self.question.threshold if isinstance(self.question, Watch) else _LOWEST,
+            _LOWEST if watch is None else watch.threshold,
             self.epsilon,
             sensitivity=self.measure.sensitivity,
             gauge=self.gauge,
             name=self.name,
         )
-        if individual and watch:
+        if self.individual and watch is not None:  # a test may change who takes part in the next
             drawing = replace(cast("NoisyCounts", batch.drawing), counts_when_due=self.read_keys_when_due)
             batch = replace(batch, drawing=drawing)
         return replace(batch, algorithms=(replace(batch.algorithms[0], question=self.record),))
@@ -274,7 +282,8 @@ def prepare(
         question: made by `tc.questions`.
         schema: the columns there are.
         epsilon: of one computation.
-        individual: whether every unit has a meter of its own: then a selection records its candidates.
+        individual: whether every unit has a meter of its own: then a selection records its candidates, and
+            distinct values are refused.
 
     Raises:
         InvalidParameter: if it makes no sense on these columns; it names what.
@@ -282,6 +291,8 @@ def prepare(
     """
     if not isinstance(question, Question):
         raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
+    if isinstance(question, Watch | Top) and question.threshold is not None:
+        checks.threshold(question.threshold, "threshold")
     threshold = question.threshold if isinstance(question, Above | Watch) else None
     prepared = Prepared(question, epsilon, *measured(question.what, schema, threshold))
     _check_grid(prepared)
@@ -301,9 +312,11 @@ def prepare(
     elif isinstance(question, Above | Value) and question.prior is None and question.tolerance not in (None, 0):
         expected = "left out, or given with the prior that it is about"
         raise InvalidParameter("tolerance", question.tolerance, expected)
+    if individual:
+        prepared.additive  # noqa: B018 - refuses what is none
     candidates = individual and isinstance(question, Top)
     record = record_of(question, prepared.measure, prepared.keys, candidates=candidates)
-    return replace(prepared, record=record, table=(schema, individual))
+    return replace(prepared, record=record, schema=schema, individual=individual)
 
 
 def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prepared | None:

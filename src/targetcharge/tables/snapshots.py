@@ -11,12 +11,22 @@ import json
 import secrets
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, final
 
-from targetcharge.errors import LedgerError, NotAllowed, Setting
+from targetcharge.errors import (
+    ComputationFailed,
+    EngineError,
+    LedgerError,
+    NotAllowed,
+    Setting,
+    TargetChargeError,
+)
 from targetcharge.ledger.files import write_whole
+from targetcharge.sessions.heart import Failure, attempt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from targetcharge.engines.engine import Engine
@@ -104,7 +114,7 @@ class Snapshots:
                 raise _unusable(self._path)
             self._note = kept or self._note
 
-    def warn(self, stacklevel: int = 3) -> None:
+    def warn(self, stacklevel: int) -> None:
         """Warn the owner of what happened to the note since the last warning, if anything did."""
         notice, self._notice = self._notice, ""
         if notice:
@@ -180,16 +190,26 @@ class Snapshots:
         sentence = f"{problem} when the ledger {self._ledger} was last used. If {reason}, open it with "
         raise NotAllowed(sentence, _NEW_DATA, "; else choose another ledger")
 
-    def grow(self, engine: Engine) -> None:
-        """Note what was appended to an engine.
+    def append(self, engine: Engine, source: object) -> None:
+        """Append rows to an engine and note them; if that fails, nothing was added.
 
         Raises:
             NotAllowed: if the ledger knows other data as this snapshot.
         """
+        engine.check_unchanged()
+        engine.append(source)
+        try:
+            curated(partial(self.grow, engine))
+        except BaseException:
+            engine.retract()
+            raise
+        self.warn(stacklevel=4)
+
+    def grow(self, engine: Engine) -> None:
+        """Note what was appended to an engine."""
         if self._path is not None:
-            self._note = (
-                _read(self._path) or self._note
-            )  # another table on the same ledger may have grown meanwhile
+            # Another table on the same ledger may have grown meanwhile.
+            self._note = _read(self._path) or self._note
         place = engine.snapshot
         if place <= len(self._note.known) and not self._is(engine, place, self._note.known[place - 1]):
             msg = (
@@ -252,6 +272,21 @@ class Snapshots:
         else:
             return
         raise _unusable(self._path)
+
+
+def curated(call: Callable[[], object]) -> None:
+    """Do something with the data for its owner; what an engine says when it fails may quote it, and is dropped.
+
+    Raises:
+        EngineError: if the engine fails; errors of our own are raised as they are.
+    """
+    done = attempt(call, public=(TargetChargeError,))
+    if isinstance(done, Failure):
+        error = done.error()
+        if isinstance(error, ComputationFailed):
+            msg = "the table cannot be read: the engine failed"
+            raise EngineError(msg)
+        raise error
 
 
 def _made_anew(ledger: Path | None, *, frames: bool) -> str:

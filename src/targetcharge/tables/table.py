@@ -15,54 +15,27 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, cast, final, overload
 
 from targetcharge import checks
-from targetcharge.errors import (
-    BudgetSpent,
-    ComputationFailed,
-    EngineError,
-    InvalidParameter,
-    NotAllowed,
-    TargetChargeError,
-)
-from targetcharge.mechanisms import Batch
+from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
+from targetcharge.mechanisms import Algorithm, Batch
 from targetcharge.sessions.heart import Failure, attempt
 from targetcharge.tables import questions
 from targetcharge.tables.answers import Answers, LazyAnswers
-from targetcharge.tables.batches import Counts, grouped
 from targetcharge.tables.description import Description, describe
 from targetcharge.tables.individual import UnitMeters
-from targetcharge.tables.numbers import SharedNumbers, SharedScans
+from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
 from targetcharge.tables.prepared import Prepared, prepare
 from targetcharge.tables.preview import Preview, preview
-from targetcharge.tables.questions import Question, Single, Top, Value, Watch
+from targetcharge.tables.questions import Asked, Question, Single, Top, Value, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Answer, Unit
-    from targetcharge.mechanisms import Algorithm
     from targetcharge.queries.columns import Schema
     from targetcharge.sessions import Release, Session
     from targetcharge.sessions.reading import Reading, Transcript
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
-    from targetcharge.tables.questions import Asked
-    from targetcharge.tables.snapshots import Snapshots
-
-
-def curated(call: Callable[[], object]) -> None:
-    """Do something with the data for its owner; what an engine says when it fails may quote it, and is dropped.
-
-    Raises:
-        EngineError: if the engine fails; errors of our own are raised as they are.
-    """
-    done = attempt(call, public=(TargetChargeError,))
-    if isinstance(done, Failure):
-        error = done.error()
-        if isinstance(error, ComputationFailed):
-            msg = "the table cannot be read: the engine failed"
-            raise EngineError(msg)
-        raise error
 
 
 @final
@@ -74,30 +47,14 @@ class Table:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        session: Session,
-        numbers: SharedNumbers | UnitMeters,
-        snapshots: Snapshots,
-        unit: Unit,
-        epsilon: float,
+        self, session: Session, numbers: SharedNumbers | UnitMeters, unit: Unit, query_epsilon: float
     ) -> None:
-        """Ask a session that is open on the numbers of an engine.
-
-        Args:
-            engine: where the rows are.
-            session: that prices, charges and publishes.
-            numbers: what the session asks.
-            snapshots: of the data.
-            unit: whose privacy is protected.
-            epsilon: of one computation.
-        """
-        self._engine = engine
+        """Ask a session that is open on the numbers of an engine."""
         self._session = session
         self._numbers = numbers
-        self._snapshots = snapshots
+        self._engine = numbers.engine
         self._unit = unit
-        self._epsilon = epsilon
+        self._epsilon = query_epsilon
 
     # One answer.
 
@@ -155,20 +112,9 @@ class Table:
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
     ) -> Answer:
-        """Publish a noisy sum of bounded contributions if it is at least the threshold; pay for that.
-
-        Args:
-            column: a number.
-            lower: the least a unit contributes.
-            upper: the most a unit contributes.
-            threshold: the least noisy sum that is published.
-            where: which rows count.
-            grid: values are rounded to multiples of it.
-            epsilon: of this computation, if not the query ε of the table.
-        """
-        return self._ask(
-            questions.above(questions.sum(column, lower, upper, where, grid=grid), threshold), epsilon
-        )
+        """Publish a noisy sum (`tc.questions.sum`) if it is at least the threshold; pay for that."""
+        total = questions.sum(column, lower, upper, where, grid=grid)
+        return self._ask(questions.above(total, threshold), epsilon)
 
     def distinct_above(
         self,
@@ -183,9 +129,7 @@ class Table:
         return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
 
     def _ask(self, question: Single | Prepared, epsilon: float | None = None) -> Answer:
-        return self._put(self._single(question, epsilon).algorithm())
-
-    def _put(self, algorithm: Algorithm) -> Answer:
+        algorithm = self.prepare(question, epsilon=epsilon).algorithm()
         self._engine.check_unchanged()
         return self._session.ask(algorithm)
 
@@ -196,40 +140,15 @@ class Table:
             question: made by `tc.questions`; one that was prepared before is returned as it is.
             epsilon: of one computation, if not the query ε of the table.
         """
-        prepared = self._checked(question, epsilon)
+        if isinstance(question, Prepared):
+            question.check_fits(self._engine.schema, epsilon, individual=self._numbers.individual)
+            prepared = question
+        else:
+            query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
+            prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
         if len(self._session.meters) == 1:
             self._session.meter.quote(prepared.target, prepared.epsilon)  # refuses what has no price here
         return prepared
-
-    def _checked(self, question: Question | Prepared, epsilon: float | None) -> Prepared:
-        if isinstance(question, Prepared):
-            self._check_origin(question)
-            if epsilon is not None and epsilon != question.epsilon:
-                raise InvalidParameter("epsilon", epsilon, "left out: the question was prepared with one")
-            return question
-        if isinstance(question, Watch | Top) and question.threshold is not None:
-            checks.threshold(question.threshold, "threshold")
-        query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
-        prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
-        if self._numbers.individual:
-            prepared.additive  # noqa: B018 - refuses what is none
-        return prepared
-
-    def _check_origin(self, prepared: Prepared) -> None:
-        """Refuse a question that was checked against other columns, or for another way of charging."""
-        columns, individual = prepared.table if prepared.table is not None else ({}, False)
-        if columns != self._engine.schema:
-            raise InvalidParameter("question", prepared.question, "prepared by a table with the same columns")
-        if individual != self._numbers.individual:
-            charging = "individual" if self._numbers.individual else "shared"
-            expected = f"prepared by a table that was opened with charging={charging!r}, as this one was"
-            raise InvalidParameter("question", prepared.question, expected)
-
-    def _single(self, question: Question | Prepared, epsilon: float | None) -> Prepared:
-        if not isinstance(question.question if isinstance(question, Prepared) else question, Single):
-            expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
-            raise InvalidParameter("question", question, expected)
-        return self.prepare(question, epsilon=epsilon)
 
     def release(self, where: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
@@ -243,7 +162,7 @@ class Table:
             expected = "a question without a prior: its condition says what is published"
             raise InvalidParameter("where", where, expected)
         question = where if isinstance(where, Value) else questions.value(where)
-        algorithm = self._single(question, epsilon).algorithm()
+        algorithm = self.prepare(question, epsilon=epsilon).algorithm()
         self._engine.check_unchanged()
         return self._session.release(algorithm, when)
 
@@ -279,8 +198,8 @@ class Table:
         prepared = self.prepare(watch)
         if not isinstance(prepared.question, Watch):
             raise InvalidParameter("watch", prepared.question, "made by tc.questions.watch")
-        batch = prepared.batch(individual=self._numbers.individual)
-        return LazyAnswers(self._each(batch), prepared.by, batch.keys)
+        batch = prepared.batch()
+        return LazyAnswers(self._answers([batch]), prepared.by, batch.keys)
 
     def watch(
         self,
@@ -316,10 +235,6 @@ class Table:
         """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together."""
         return self.iter_ask(self.prepare(questions.watch(where, by, keys, threshold), epsilon=epsilon))
 
-    def _each(self, batch: Batch) -> Iterator[Answer]:
-        self._engine.check_unchanged()
-        yield from self._session.ask_each(batch)
-
     def top(
         self,
         where: Asked = None,
@@ -348,7 +263,7 @@ class Table:
 
     def _top(self, prepared: Prepared, stop: Stop | None) -> Answers:
         question = cast("Top", prepared.question)
-        batch = prepared.batch(individual=self._numbers.individual)
+        batch = prepared.batch()
         self._engine.check_unchanged()
         try:
             return Answers(self._session.select(batch, question.k, stop, question.threshold), prepared.by)
@@ -363,30 +278,29 @@ class Table:
         """
         if not isinstance(asked, list | tuple) or not asked:
             raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
+        for question in asked:
+            if not isinstance(question.question if isinstance(question, Prepared) else question, Single):
+                expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
+                raise InvalidParameter("question", question, expected)
+        prepared = [self.prepare(question) for question in asked]  # what cannot be asked is refused here
         scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
-        prepared = [self._single(question, None) for question in asked]
-        groups = grouped(prepared) if len(self._session.meters) == 1 else prepared
-        batches = [self._together(group, scans) for group in groups]
-        for batch in batches:
-            self._session.check_price(batch)  # all of them are priced before the first is asked
+        calls = calls_of(prepared, scans, batches=len(self._session.meters) == 1)
+        for call in calls:
+            self._session.check_price(call)  # all of them are priced before the first is asked
         try:
-            return LazyAnswers(self._in_turn(batches), ("question",), asked).all()
+            return LazyAnswers(self._answers(calls), ("question",), asked).all()
         finally:
             if scans is not None:
                 scans.forget()
 
-    def _together(self, group: list[Prepared] | Prepared, scans: SharedScans | None) -> Batch | Algorithm:
-        """Return what answers some questions."""
-        if isinstance(group, list):
-            return Counts(tuple(group)).batch(individual=self._numbers.individual)
-        return group.algorithm(None if scans is None else scans.reader_of(group))
-
-    def _in_turn(self, batches: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
-        for batch in batches:
-            if isinstance(batch, Batch):
-                yield from self._each(batch)
+    def _answers(self, calls: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
+        """Yield the answers of one call after another, each on files that are what they were."""
+        for call in calls:
+            self._engine.check_unchanged()
+            if isinstance(call, Batch):
+                yield from self._session.ask_each(call)
             else:
-                yield self._put(batch)
+                yield self._session.ask(call)
 
     # What may be asked, and what was.
 
@@ -403,8 +317,7 @@ class Table:
 
         Args:
             question: made by `tc.questions`.
-            distances: of a true number from the threshold, negative below it; left out for some that fit the
-                noise.
+            distances: of a true number from the threshold, negative below it; left out for some that fit.
             epsilon: of one computation, if not the query ε of the table.
         """
         return preview(self.prepare(question, epsilon=epsilon), self._session.meter, distances)
@@ -449,20 +362,13 @@ class Table:
             NotAllowed: if other rows were appended as this snapshot before.
         """
         with self._session.exclusive():
-            self._engine.check_unchanged()
-            self._engine.append(source)
-            try:
-                curated(partial(self._snapshots.grow, self._engine))
-            except BaseException:
-                self._engine.retract()
-                raise
-            self._snapshots.warn()
+            self._numbers.snapshots.append(self._engine, source)
             return self.snapshot
 
     @property
     def snapshot(self) -> int:
         """Return the number of the snapshot that questions are asked on: 1, and one more for every append."""
-        return self._snapshots.number(self._engine)
+        return self._numbers.snapshot
 
     def close(self) -> None:
         """Let go of what is reserved and not used; close the ledger and the table."""

@@ -74,8 +74,8 @@ class UnitMeters:
             tariff: how the session prices, with the capacity of each unit.
             checkpoints: where counters are saved, if they are to be.
         """
-        self._engine = engine
-        self._snapshots = snapshots
+        self.engine = engine
+        self.snapshots = snapshots
         self.allowance = Allowance.of(tariff)
         self._charges = ChargeReader(engine.schema, self.allowance)
         self._checkpoints = checkpoints
@@ -92,7 +92,7 @@ class UnitMeters:
     @property
     def snapshot(self) -> int:
         """Return the number of the snapshot that is asked."""
-        return self._snapshots.number(self._engine)
+        return self.snapshots.number(self.engine)
 
     def read_ledger(self, ledger: Ledger) -> None:
         """Take note of what is new in the ledger.
@@ -106,15 +106,15 @@ class UnitMeters:
         number, entries = ledger.since(noted.number)
         if number == noted.number:
             return
-        if newest(entries) > self._engine.snapshot:
+        if newest(entries) > self.engine.snapshot:
             msg = (
                 f"the ledger has answers about snapshot {newest(entries)} of the data, and this table has"
-                f" {self._engine.snapshot}: append here too what was appended there"
+                f" {self.engine.snapshot}: append here too what was appended there"
             )
             raise NotAllowed(msg)
         charging = [entry for entry in entries if _charges(entry)]
         if charging:
-            self._engine.check_unchanged()  # who contributed is found in the data that the answers are about
+            self.engine.check_unchanged()  # who contributed is found in the data that the answers are about
         self._noted = _Noted(number, ledger.hash_at(number), (*noted.waiting, *charging))
 
     def _start(self, ledger: Ledger) -> None:
@@ -132,7 +132,7 @@ class UnitMeters:
         """Return saved counters; none if they cannot be read, or the engine fails to tell whether they fit."""
         if self._checkpoints is None:
             return None
-        saved = attempt(partial(self._checkpoints.load, self._engine, self.allowance))
+        saved = attempt(partial(self._checkpoints.load, self.engine, self.allowance))
         if isinstance(saved, Failure):
             if not isinstance(error := saved.error(), Exception):
                 raise error  # somebody pressed Ctrl-C
@@ -146,7 +146,7 @@ class UnitMeters:
             msg = "the ledger was not read"
             raise RuntimeError(msg)
         self._counters = None  # if this is interrupted, all is made again
-        counters.grow(self._engine.units())
+        counters.grow(self.engine.units())
         charges = list(self._charges.of(noted.waiting))
         for begin in range(0, len(charges), _TOGETHER):
             some = charges[begin : begin + _TOGETHER]
@@ -175,7 +175,7 @@ class UnitMeters:
         for snapshot, places in scans.items():
             asked = [cast("Contributors", charges[place]) for place in places]
             measures = [charge.prepared.measure_of(charge.key) for charge in asked]
-            contributions = self._engine.contributions(measures, snapshot)
+            contributions = self.engine.contributions(measures, snapshot)
             for index, (place, charge) in enumerate(zip(places, asked, strict=True)):
                 alone = contributions.only(index)
                 contributors[place] = self._drawn(alone, [charge.prepared], [charge.key], snapshot)
@@ -189,8 +189,8 @@ class UnitMeters:
     def _drawn_keys(self, prepared: Prepared, snapshot: int | None = None) -> Drawn:
         """Return who contributes to the keys of a question, as they are in a snapshot; the newest if left out."""
         assert prepared.keys is not None  # noqa: S101 - a watch or a selection
-        at = self._engine.snapshot if snapshot is None else snapshot
-        contributions = self._engine.contributions_by(prepared.additive, prepared.keys, at)
+        at = self.engine.snapshot if snapshot is None else snapshot
+        contributions = self.engine.contributions_by(prepared.additive, prepared.keys, at)
         return self._drawn(contributions, [prepared], prepared.keys.published(), at)
 
     def _prices(self, prepared: Prepared) -> Prices:
@@ -200,8 +200,8 @@ class UnitMeters:
     def one(self, prepared: Prepared) -> int:
         """Return a number, of those who can pay for a hit."""
         counters = self.settle()
-        contributions = self._engine.contributions([prepared.additive])
-        self._last = self._drawn(contributions, [prepared], [None], self._engine.snapshot)
+        contributions = self.engine.contributions([prepared.additive])
+        self._last = self._drawn(contributions, [prepared], [None], self.engine.snapshot)
         return self._last.sums(0, 1, counters)[0]
 
     def of_keys_when_due(self, prepared: Prepared) -> Callable[[int, int], Iterator[int]]:
@@ -220,7 +220,7 @@ class UnitMeters:
 
     def several_when_due(self, prepared: Sequence[Prepared]) -> Callable[[int, int], Iterator[int]]:
         """Return what gives several counts, each when it is due, of those who can then pay for a hit."""
-        snapshot = self._engine.snapshot
+        snapshot = self.engine.snapshot
         drawn: dict[int, Drawn] = {}  # one at a time: who contributes to a thousand counts may not fit into memory
 
         def numbers(first: int, last: int) -> Iterator[int]:
@@ -230,7 +230,7 @@ class UnitMeters:
                 if begin not in drawn:
                     some = prepared[begin : begin + _TOGETHER]
                     drawn.clear()
-                    contributions = self._engine.contributions([each.additive for each in some], snapshot)
+                    contributions = self.engine.contributions([each.additive for each in some], snapshot)
                     drawn[begin] = self._drawn(contributions, some, [None] * len(some), snapshot)
                 self._last = drawn[begin]
                 yield self._last.sums(index - begin, index - begin + 1, counters)[0]
@@ -248,7 +248,7 @@ class UnitMeters:
         if self._checkpoints is None or self._counters is None or self._noted.waiting or not self._unsaved:
             return
         if self._noted.head is not None:
-            self._checkpoints.save(self._engine, self._counters, self._noted.number, self._noted.head)
+            self._checkpoints.save(self.engine, self._counters, self._noted.number, self._noted.head)
         self._unsaved = 0
 
     def leave(self) -> None:
