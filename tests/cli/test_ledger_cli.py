@@ -2,6 +2,7 @@ import json
 import shutil
 import sqlite3
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -130,3 +131,28 @@ def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):
     with tc.Session([], BUDGET, 0.1, ledger=path) as session:
         session.ask(tc.private(0.1)(lambda _: 10**5000), tc.NotPrior(0))
     assert '{"int": "0x' in run("show", path).output
+
+
+@pytest.mark.parametrize("threshold", [1000, 100_000])
+def test_one_question_is_one_answer_however_it_was_asked(tmp_path, threshold):
+    frame = pd.DataFrame({"id": range(6000)})
+    path = tmp_path / "people.db"
+    with tc.open(frame, "id", BUDGET, 0.1, ledger=path) as table:
+        table.ask_many([tc.questions.above(None, threshold)])
+        table.above(None, threshold)
+        table.ask_many([tc.questions.above(None, threshold)] * 2)
+    entries = json.loads(run("show", path, "--json").output)["entries"]
+    assert [(entry["kind"], entry["hit"]) for entry in entries] == [("answer", threshold == 1000)] * 4
+    shown = run("show", path).output
+    assert "None" not in shown.replace("NotPrior(None)", "").replace("│ None", "")
+    assert "1 answer" not in shown
+
+
+def test_a_batch_without_a_hit_is_free(tmp_path):
+    path = tmp_path / "people.db"
+    frame = pd.DataFrame({"id": range(60), "kind": ["a", "b"] * 30})
+    with tc.open(frame, "id", BUDGET, 0.1, ledger=path) as table:
+        table.watch(None, "kind", ["a", "b"], 100_000)
+    (line,) = (line for line in run("show", path).output.splitlines() if "2 answers of" in line)
+    assert "free" in line
+    assert "×" not in line

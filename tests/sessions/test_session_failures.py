@@ -16,6 +16,7 @@ from tests.sessions.scripted import EPSILON, budget_of, computes, gives, opened
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger
 from targetcharge.ledger.entries import Spent
+from targetcharge.sessions.heart import attempt
 
 
 class Own(BaseException):
@@ -212,3 +213,27 @@ def test_a_very_long_integer_does_not_block_the_ledger(tmp_path, value):
         assert session.ask(gives(1, targets=(rare,)), rare).hit
     with start() as session:
         assert [answer.outcome for answer in session.transcript] == [*published, 1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        tc.InvalidParameter("source", 1, "a file", kind="text"),
+        tc.InvalidQuestion("where", "age >", 5, "a value is missing"),
+        tc.BudgetSpent("it is spent", asked=2.0, left=1.0),
+        tc.NotAllowed("not here"),
+        tc.LedgerError("it cannot be read"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_public_error_keeps_its_class_its_sentence_and_its_values_and_nothing_else(error):
+    def fail():
+        error.add_note("424242")
+        raise error from RuntimeError("424242")
+
+    failure = attempt(fail, public=(tc.TargetChargeError,))
+    fresh = failure.error()
+    assert (type(fresh), str(fresh), fresh.args) == (type(error), str(error), error.args)
+    values = {name: value for name, value in vars(error).items() if name != "__notes__"}
+    assert vars(fresh) == values
+    assert (fresh.__cause__, fresh.__context__, fresh.__traceback__) == (None, None, None)

@@ -185,12 +185,14 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             price, outcome = f"{entry.price:.4g}" if entry.hit else "free", line(entry.outcome, _LONGEST, repr)
             asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
             return moment(entry.received), f"{entry.algorithm}, {asked}", outcome, price
+        case BatchEntry(first=Answer(key=None)) if len(entry) == 1:
+            return _cells(entry.answers[0])
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)
             said = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else f"from {entry.first.key!r} on"
-            count, paid = counted(len(entry), "answer"), price if len(hits) == 1 else f"{len(hits):,} × {price}"
-            return received, f"{count} of {what}", said, paid
+            count, paid = counted(len(entry), "answer"), f"{len(hits):,} × {price}" if hits else "free"
+            return received, f"{count} of {what}", said, price if len(hits) == 1 else paid
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):

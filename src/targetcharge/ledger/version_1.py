@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from targetcharge.accounting.targets.plain import in_words, kind_in_words
+from targetcharge.errors import shown
 from targetcharge.outcomes import Mark, to_plain
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def target(words: str) -> PlainTarget:
     if match := _CAUTION.fullmatch(words):
         return "Boundary", float(match[1])
     if match := _Q.fullmatch(words):
-        return ("QTarget", float(match[1])) if match[2] is None else ("QTarget", float(match[1]), (match[2],))
+        return ("QTarget", float(match[1])) if match[2] is None else ("QTarget", float(match[1]), match[2])
     if match := _PRIOR.fullmatch(words):
         return ("NotPrior",) if match[1] in _OF_EACH else ("NotPrior", _prior(match[1]))
     name = _NAME.fullmatch(words)
@@ -124,8 +125,10 @@ def header(targets: Iterable[PlainTarget], alternatives: Iterable[PlainTarget], 
 
 def _in_words(known: PlainTarget) -> str:
     match known:
-        case ("QTarget", q, members):
-            words = f"QTarget({q!r}, {list(members)})"
+        case ("QTarget", q, tuple(members)):
+            words = f"QTarget({q!r}, {list(map(shown, members))})"
+        case ("QTarget", q, tuple(beginning), _):
+            words = f"QTarget({q!r}, {list(beginning)})"
         case _:
             words = in_words(known)
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"

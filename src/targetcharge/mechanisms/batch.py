@@ -79,6 +79,11 @@ class Batch:
         """Return how many questions there are."""
         return len(self.keys)
 
+    @property
+    def named(self) -> bool:
+        """Return whether each question has an algorithm with a name of its own, and no key."""
+        return len(self.algorithms) == len(self.keys) and self.keys[0] is None
+
 
 @final
 @dataclass(frozen=True)

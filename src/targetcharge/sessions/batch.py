@@ -62,7 +62,7 @@ class BatchCall:
 
         def compute() -> tuple[Settlement, list[BatchEntry]]:  # no partial: its repr shows the data
             drawn = self._entries(hits, entropy, ledger)
-            kept = drawn if len(self._priced) == 1 else [answer for entry in drawn for answer in entry.answers]
+            kept = [answer for entry in drawn for answer in entry.answers] if self._batch.named else drawn
             return Settlement(kept, durable=self._batch.durable), drawn
 
         name = self._priced[0].algorithm.name
@@ -99,7 +99,7 @@ class BatchCall:
         places = np.flatnonzero(drawn.hits)[:hits]
         count = int(places[-1]) + 1 if len(places) == hits else len(drawn.indices)
         seq = ledger.next_seq(count)
-        if len(self._priced) == 1:
+        if not self._batch.named:
             return [self._entry(self._priced[0], drawn, 0, count, seq)]
         return [self._entry(self._priced[self._next + at], drawn, at, at + 1, seq + at) for at in range(count)]
 

@@ -132,7 +132,7 @@ def attempt(call: Callable[[], Result], public: tuple[type[TargetChargeError], .
     try:
         return call()
     except public as error:
-        kind, sentence = type(error), error.args
+        fresh = _fresh(error)
     except KeyboardInterrupt:
         return Failure(KeyboardInterrupt)
     except SystemExit:
@@ -141,7 +141,14 @@ def attempt(call: Callable[[], Result], public: tuple[type[TargetChargeError], .
         return Failure(asyncio.CancelledError)
     except BaseException:  # noqa: BLE001 - whatever it is, it may carry data
         return Failure(ComputationFailed)
-    return Failure(partial(kind, *sentence))
+    return Failure(lambda: fresh)
+
+
+def _fresh(error: TargetChargeError) -> TargetChargeError:
+    """Return an error of the same class with its sentence and values; without traceback, cause, context, notes."""
+    fresh = type(error).__new__(type(error), *error.args)
+    fresh.__dict__.update((name, value) for name, value in vars(error).items() if name != "__notes__")
+    return fresh
 
 
 @final

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import accumulate
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from targetcharge.accounting.targets.between import Between
 from targetcharge.accounting.targets.boundary import Boundary
 from targetcharge.accounting.targets.target import Disagreement, Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter, shown
+from targetcharge.outcomes import UnpublishableError, canonical_json, publishable, to_plain
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets.target import Target
@@ -25,7 +27,10 @@ PlainTarget = tuple[Any, ...]
 """The name of a type of targets, and parameters: text, numbers, marks, or tuples of them."""
 
 _LONGEST: Final = 200
-"""Characters of a prior or of members that are kept: a transcript holds one for every answer."""
+"""Characters of a prior or of members that are kept: a transcript holds one for every answer.
+
+What is longer is kept as its first characters, for people, and a hash of all of it, by which it is told apart.
+"""
 
 ANY_PRIOR: Final[PlainTarget] = ("NotPrior",)
 """Of answers that have a prior each."""
@@ -35,11 +40,14 @@ def plain(target: Target) -> PlainTarget:
     """Return a target as plain data, the same in every process and of bounded length."""
     match target:
         case NotPrior(prior):
-            return "NotPrior", prior if (text := _text(prior)) and len(text) <= _LONGEST else shown(prior)
+            return ("NotPrior", prior) if _is_short(prior) else ("NotPrior", shown(prior), _hash(prior))
         case Between(low, high, sensitivity):
             return "Between", _number(low), _number(high), sensitivity
         case QTarget(q, members):
-            return "QTarget", q, _first_of(sorted(map(shown, members)))
+            ordered = tuple(sorted(members, key=_order))
+            if _is_short(ordered):
+                return "QTarget", q, ordered
+            return "QTarget", q, _first_of(list(map(shown, ordered))), _hash(ordered)
         case _:
             return kind(target)
 
@@ -79,11 +87,25 @@ def priced_like(known: PlainTarget) -> Target | None:
         return None
 
 
-def _text(prior: object) -> str:
+def _is_short(value: object) -> bool:
     try:
-        return repr(prior)
+        return len(repr(value)) <= _LONGEST
     except ValueError:  # an integer of 5,000 digits
+        return False
+
+
+def _hash(value: object) -> str:
+    """Return a hash of a value that may be published; nothing for another one, which no outcome can be."""
+    try:
+        text = canonical_json(to_plain(publishable(value)))
+    except (UnpublishableError, RecursionError):
         return ""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _order(member: object) -> tuple[str, str]:
+    """Return what members are sorted by: as people read them, and then as JSON."""
+    return shown(member), canonical_json(to_plain(member))
 
 
 def _first_of(texts: list[str]) -> tuple[str, ...]:
@@ -107,18 +129,28 @@ def _words(known: PlainTarget) -> str:
             return "NotPrior(…)"
         case ("NotPrior", prior):
             return f"NotPrior({shown(prior)})"
+        case ("NotPrior", str(beginning), _):
+            return f"NotPrior({beginning})"
         case ("Between", low, high, 1):
             return f"Between({low!r}, {high!r})"
         case ("Between", low, high, sensitivity):
             return f"Between({low!r}, {high!r}, sensitivity={sensitivity})"
-        case ("QTarget", q, members):
-            return f"QTarget({q!r}, {{{', '.join(members)}}})"
+        case ("QTarget", q, *kept) if kept:
+            return f"QTarget({q!r}, {_members(*kept)})"
         case ("Boundary", 1):
             return "Boundary()"
         case (str(name), *parameters):
             return f"{name}({', '.join(map(shown, parameters))})"
         case _:
             return shown(known)
+
+
+def _members(kept: tuple[Any, ...] | str, hashed: str = "") -> str:
+    """Return the members of a target in words; those of the first format are words already."""
+    if isinstance(kept, str):
+        return kept
+    members = [*kept, "…"] if hashed else map(repr, kept)
+    return f"{{{', '.join(members)}}}"
 
 
 def kind_in_words(known: PlainTarget) -> str:
