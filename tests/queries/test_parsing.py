@@ -329,8 +329,8 @@ def test_the_longest_list_and_text():
 @pytest.mark.parametrize("text", ["", " ", "\n\t \u00a0"], ids=["empty", "space", "spaces"])
 def test_no_text(text):
     with pytest.raises(InvalidParameter, match="or None for all rows") as refusal:
-        parse(text, SCHEMA, "when")
-    assert refusal.value.name == "when"
+        parse(text, SCHEMA)
+    assert refusal.value.name == "where"
     assert refusal.value.value is text
 
 

@@ -249,12 +249,12 @@ def test_refused_with_the_place_and_the_remedy(text, problem):
     position = text.index("¦")
     text = text.replace("¦", "")
     with pytest.raises(InvalidQuestion) as refusal:
-        parse(text, SCHEMA, "when")
+        parse(text, SCHEMA)
     error = refusal.value
     assert problem in error.problem
     assert error.position == position
-    assert (error.name, error.value, error.text) == ("when", text, text)
-    assert str(error).startswith(f"when, character {position + 1}: {error.problem}\n")
+    assert (error.name, error.value, error.text) == ("where", text, text)
+    assert str(error).startswith(f"where, character {position + 1}: {error.problem}\n")
     assert error.__cause__ is None
     assert error.__suppress_context__ or error.__context__ is None
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from targetcharge.queries.predicates import Predicate
     from targetcharge.queries.values import Literal
 
+_PARAMETER: Final = "where"
+"""What an error calls the text."""
+
 LONGEST: Final = 10_000
 """Characters of a text."""
 
@@ -70,13 +73,12 @@ _TOKEN: Final = re.compile(
 )
 
 
-def parse(text: str, schema: Mapping[str, Column], parameter: str = "where") -> Predicate:
+def parse(text: str, schema: Mapping[str, Column]) -> Predicate:
     """Return the predicate that a text is. No data is touched.
 
     Args:
         text: at most 10,000 characters, nested at most 20 deep, with lists of at most 1,000 literals.
         schema: the columns there are.
-        parameter: what an error calls the text.
 
     Raises:
         InvalidQuestion: if it is not a predicate on these columns; points at the place.
@@ -84,16 +86,16 @@ def parse(text: str, schema: Mapping[str, Column], parameter: str = "where") -> 
     """
     expected = "a text such as \"age > 65 AND diagnosis = 'flu'\""
     if not isinstance(text, str):
-        raise InvalidParameter(parameter, text, expected)
+        raise InvalidParameter(_PARAMETER, text, expected)
     if not text.strip():
-        raise InvalidParameter(parameter, text, f"{expected}, or None for all rows")
+        raise InvalidParameter(_PARAMETER, text, f"{expected}, or None for all rows")
     if len(text) > LONGEST:
-        raise InvalidParameter(parameter, text, f"at most {LONGEST:,} characters long, not {len(text):,}")
+        raise InvalidParameter(_PARAMETER, text, f"at most {LONGEST:,} characters long, not {len(text):,}")
     try:
-        return _Parser(text, schema, parameter).predicate()
+        return _Parser(text, schema).predicate()
     except RecursionError:
         problem = f"this is nested too deep for the calls that led here; {DEEPEST} deep is the most anywhere"
-        raise InvalidQuestion(parameter, text, 0, problem) from None
+        raise InvalidQuestion(_PARAMETER, text, 0, problem) from None
 
 
 class _Token(NamedTuple):
@@ -111,8 +113,8 @@ class _Parser:
     At every moment there is a token that is next, and it is known which part of the grammar it is there.
     """
 
-    def __init__(self, text: str, schema: Mapping[str, Column], parameter: str) -> None:
-        self._text, self._schema, self._parameter = text, schema, parameter
+    def __init__(self, text: str, schema: Mapping[str, Column]) -> None:
+        self._text, self._schema = text, schema
         self._tokens = self._split()
         self._place, self._part = -1, Part.START
         self._column: Column | None = None
@@ -198,7 +200,7 @@ class _Parser:
     def _refuse(self, problem: str, position: int | None = None, kind: Kind | None = None) -> NoReturn:
         """Raise the error that points at a character: where the next token starts, if no other is named."""
         start = self._token.start if position is None else position
-        raise InvalidQuestion(self._parameter, self._text, start, problem, kind)
+        raise InvalidQuestion(_PARAMETER, self._text, start, problem, kind)
 
     # Predicates
 
@@ -322,7 +324,7 @@ class _Parser:
         try:
             literal = literal_of(column, part, text)
         except UnfitError as unfit:
-            raise InvalidQuestion(self._parameter, self._text, token.start, str(unfit), column.kind) from None
+            raise InvalidQuestion(_PARAMETER, self._text, token.start, str(unfit), column.kind) from None
         self._advance()
         return literal
 

@@ -93,7 +93,7 @@ def _files_on(snapshots: Sequence[Files], options: Options, link: Connection) ->
     if kind == "parquet":
         rows = view_parquet(link, snapshots)
         ends = [count << ROW_BITS for count in accumulate(len(files.paths) for files in snapshots)]
-        first = First(ends[-1], SPAN, rows.place, parquet=rows)
+        first = First(ends[-1], rows.place, parquet=rows)
         reached = [*map(str, rows.paths), *patterns(rows.paths)]
     elif kind == "duckdb":
         first, ends = _attach(link, snapshots[0], options.table), [SPAN]
@@ -120,7 +120,7 @@ def _view(link: Connection, names: Sequence[str], end: int) -> First:
     place = unused(names, "place")
     _view_of(link, RELATION, _KEPT, names)
     _view_of(link, NUMBERED, _KEPT, names, place)
-    return First(end, end, place)
+    return First(end, place)
 
 
 def _view_of(link: Connection, view: str, table: str, names: Sequence[str], place: str | None = None) -> None:
@@ -159,10 +159,10 @@ def _attach(link: Connection, files: Files, table: str | None) -> First:
     plain = f"* REPLACE ({listing})" if listing else "*"
     link.rows(f"CREATE VIEW {RELATION} AS SELECT {plain} FROM {full}")
     if any(column.lower() == _ROW for column in types):
-        return First(SPAN, SPAN, None, gaps=True)
+        return First(SPAN, None, gaps=True)
     place = unused(types, "place")
     link.rows(f"CREATE VIEW {NUMBERED} AS SELECT {plain}, {_ROW} AS {identifier(place)} FROM {full}")
-    return First(SPAN, SPAN, place, gaps=True)
+    return First(SPAN, place, gaps=True)
 
 
 # Appending

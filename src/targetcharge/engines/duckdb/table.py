@@ -177,17 +177,20 @@ class First:
 
     Attributes:
         end: the place after the last of them.
-        after: the place where copies begin.
         place: the name of the column of places; None if a column of the table hides the numbers of rows.
         parquet: how they are read, if they are Parquet files.
         gaps: whether places may be left out, where rows were deleted.
     """
 
     end: int
-    after: int
     place: str | None
     parquet: ParquetRows | None = None
     gaps: bool = False
+
+    @property
+    def after(self) -> int:
+        """Return the place where copies begin."""
+        return self.end if self.parquet is None else SPAN
 
 
 @final
