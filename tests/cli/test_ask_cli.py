@@ -52,7 +52,7 @@ def test_a_ledger_knows_what_is_left_out():
 @pytest.mark.usefixtures("folder")
 def test_rows_as_units():
     run("ask", "visits.parquet", "--threshold", 9000, "--rows", *TERMS[2:])
-    assert run("ask", "visits.parquet", "--threshold", 9000, "--json").json["meter"]["unit"] == "rows"
+    assert run("ask", "visits.parquet", "--threshold", 9000, "--json").json["meter"]["unit"]["kind"] == "row"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_json_is_one_document():
     assert (answer["key"], answer["seq"]) == (None, 2)
     assert answer["scale"] == pytest.approx(10)
     assert found.json["meter"] == {
-        "unit": "units of patient",
+        "unit": {"kind": "column", "name": "patient"},
         "meter": "exact",
         "charging": "shared",
         "query_epsilon": 0.1,

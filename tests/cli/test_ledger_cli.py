@@ -43,7 +43,8 @@ def test_show_prints_budget_hits_and_the_last_entries(ledger):
     ):
         assert words in shown
     state = json.loads(run("show", ledger, "--json", "--last", "2").output)
-    assert (state["hits"], state["hits_left"], state["pending"]) == ([1], 6, 1)
+    assert (state["hits"], state["hits_left"], state["pending"]) == (1, 6, 1)
+    assert (state["hits_of_meters"], state["unit"]) == ([1], {"kind": "words", "name": ""})
     assert len(state["entries"]) == 2
     assert state["head"] in shown.replace("\n", "").replace(" ", "")
     assert state["computation_delta"]["spent"] == pytest.approx(1e-9)
@@ -88,16 +89,16 @@ def test_a_look_at_a_ledger_that_a_killed_session_left_keeps_its_log(ledger, com
     after = contents(copy.parent)
     after.pop(f"{copy.name}-shm", None)
     assert after == before
-    assert json.loads(run("show", copy, "--json").output)["hits"] == [2]
+    assert json.loads(run("show", copy, "--json").output)["hits"] == 2
 
 
 def test_a_look_at_a_ledger_takes_no_log_from_an_open_session(ledger):
     with tc.Session([], BUDGET, 0.1, ledger=ledger, computation_delta=1e-7) as session:
         for hits in range(2, 5):
-            assert json.loads(run("show", ledger, "--json").output)["hits"] == [hits - 1]
+            assert json.loads(run("show", ledger, "--json").output)["hits"] == hits - 1
             session.test(tc.private(0.1)(lambda _: True))
             assert run("verify", ledger).exit_code == 0
-    assert json.loads(run("show", ledger, "--json").output)["hits"] == [4]
+    assert json.loads(run("show", ledger, "--json").output)["hits"] == 4
     assert {path.name for path in ledger.parent.iterdir()} == {ledger.name, f"{ledger.name}-witness"}
 
 

@@ -31,7 +31,7 @@ def test_the_meter_is_read_from_the_ledger_alone(opened, name):
 def test_the_meter_as_json():
     found = run("meter", "visits.parquet", "--json").json
     assert found == {
-        "unit": "units of patient",
+        "unit": {"kind": "column", "name": "patient"},
         "meter": "exact",
         "charging": "shared",
         "query_epsilon": 0.1,
@@ -62,6 +62,9 @@ def test_the_meter_of_alternatives_is_the_one_with_the_most_left(tmp_path):
         expected = session.meter.hits, session.meter.hits_left
     found = run("meter", path, "--json").json
     assert (found["hits"], found["hits_left"]) == expected
+    shown = run("ledger", "show", path, "--json").json
+    assert (shown["hits"], shown["hits_left"], shown["unit"]) == (*expected, found["unit"])
+    assert shown["hits"] in shown["hits_of_meters"]
     assert "unit                        not said" in run("meter", path).out
 
 

@@ -235,9 +235,12 @@ def test_the_largest_keys_must_all_be_covered():
     for _ in range(3):
         top("-k", 2)
     found = top("-k", 2)
-    assert (found.code, found.out) == (3, "")
+    assert found.code == 3
+    assert found.out.startswith("not answered: Rutland, Kent, Devon\n0 answered, 0 hits, 1 hit left.")
     assert "this could cost 2" in found.err
-    assert json.loads(top("-k", 2, "--json").out)["answers"] == []
+    plain = json.loads(top("-k", 2, "--json").out)
+    assert (plain["answers"], plain["unanswered"]) == ([], ["Rutland", "Kent", "Devon"])
+    assert [row[0] for row in top("-k", 2, "--csv").rows] == ["county", *plain["unanswered"]]
     assert hits() == 6
 
 

@@ -379,3 +379,31 @@ def test_a_folder_with_a_file_that_has_a_ledger_gets_no_second_one(tmp_path):
         pass
     with tc.open(_patients(tmp_path / "other.csv"), "patient", tc.Budget(3.0, 1e-6)):
         pass
+
+
+# What the columns were.
+
+WORDS = "age number Exact(scale=0, low=-9223372036854775808, high=9223372036854775807); u text None"
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["data", "words"])
+def test_with_a_budget_for_each_unit_the_columns_stay_what_they_were(tmp_path, words):
+    """An earlier version noted them in words, which still count."""
+    path, ledger = tmp_path / "f.csv", tmp_path / "ledger.db"
+    path.write_text("u,age\n" + "".join(f"{unit},{unit}\n" for unit in range(50)))
+
+    def reopened(kind):
+        budget, types = tc.Budget(3.0, 1e-6), {"u": "text", "age": kind}
+        return tc.open(path, "u", budget, 0.1, charging="individual", types=types, ledger=ledger)
+
+    with reopened("integer") as t:
+        t.above("age > 3", 1000)
+    note = json.loads(note_of(ledger).read_text())
+    assert [(column["name"], column["kind"]) for column in note["columns"]] == [("age", "number"), ("u", "text")]
+    if words:
+        note_of(ledger).write_text(json.dumps({**note, "version": 3, "columns": WORDS}))
+    with reopened("integer") as t:
+        assert len(t.transcript) == 1
+    for kind in ("number", "text"):
+        with pytest.raises(tc.NotAllowed, match="the columns are declared otherwise"):
+            reopened(kind)

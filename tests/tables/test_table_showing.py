@@ -101,12 +101,12 @@ def test_a_description_is_from_the_schema_and_what_was_declared():
             found = t.describe()
             texts.append((str(found), repr(found), found._repr_html_(), repr(found.as_dict())))
             assert found.as_dict()["columns"]["fee"] == "number"
-            assert found.as_dict()["unit"] == "units of patient"
+            assert found.as_dict()["unit"] == {"kind": "column", "name": "patient"}
             assert dict(found.columns)["old"] == "boolean"
     assert texts[0] == texts[1] == texts[2]
     assert "sum_above(column, lower, upper, threshold, where)" in texts[0][0]
     with opened(unit=tc.ROW, meter="renyi") as t:
-        assert (t.describe().unit, t.describe().meter) == ("rows", "renyi")
+        assert (str(t.describe().unit), t.describe().meter) == ("rows", "renyi")
 
 
 def test_a_table_shows_its_unit_and_its_budget_only():
@@ -136,4 +136,4 @@ def test_a_table_that_is_closed_twice_is_closed():
     with pytest.raises(tc.NotAllowed, match="closed"):
         t.count()
     assert "patient" in repr(t)
-    assert t.describe().unit == "units of patient"
+    assert str(t.describe().unit) == "units of patient"

@@ -147,9 +147,10 @@ def _plain(inspection: Inspection) -> dict[str, object]:
     names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
     return {
         "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "unit": {terms.unit.kind: terms.unit.name},
+        "unit": terms.unit.plain(),
         **{name: getattr(terms, name) for name in names},
-        "hits": state.sums.hits,
+        "hits": state.sums.hits[roomiest(inspection)],
+        "hits_of_meters": state.sums.hits,
         "hits_left": inspection.hits_left,
         "held": inspection.held.count,
         "pending": inspection.pending,
@@ -168,7 +169,7 @@ def _plain_meter(inspection: Inspection) -> dict[str, object]:
         return float(grains) if terms.meter == "exact" else from_grains(grains)
 
     return {
-        "unit": str(terms.unit),
+        "unit": terms.unit.plain(),
         **{name: getattr(terms, name) for name in ("meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
         "hits": inspection.state.sums.hits[which],

@@ -19,6 +19,7 @@ from targetcharge.cli import words
 from targetcharge.cli.errors import INTERRUPTED, sentence
 from targetcharge.cli.words import counted, listed
 from targetcharge.errors import TargetChargeError
+from targetcharge.ledger import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,8 +42,9 @@ class Checked:
         batches: asks a table for them, and yields answers that leave together.
         most: how many answers there will be at most.
         heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
-        labels: of each question a value for each head; none if only the answers tell.
+        labels: of each question a value for each head.
         by_key: whether the heads are the columns of keys.
+        together: whether one refusal is of all the questions, as of those of a top: it answers for the best only.
     """
 
     previews: Sequence[Preview]
@@ -51,6 +53,7 @@ class Checked:
     heads: tuple[str, ...]
     labels: Sequence[tuple[object, ...]]
     by_key: bool
+    together: bool = False
 
 
 @final
@@ -83,6 +86,8 @@ class Results:
     @property
     def unanswered(self) -> Sequence[tuple[object, ...]]:
         """Return a value for each head of every question without an answer."""
+        if self.checked.together:
+            return () if self.answers or not self.stopped else self.checked.labels
         return self.checked.labels[len(self.answers) :]
 
     @property
@@ -146,7 +151,8 @@ def standing(table: tc.Table, described: Description) -> dict[str, Any]:
     except TargetChargeError:
         hits = None, None
     return {
-        **{name: getattr(described, name) for name in ("unit", "meter", "charging", "query_epsilon")},
+        "unit": described.unit.plain(),
+        **{name: getattr(described, name) for name in ("meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": described.budget.epsilon, "delta": described.budget.delta},
         "hits": hits[0],
         "hits_left": hits[1],
@@ -237,5 +243,5 @@ def _closing(results: Results) -> str:
     return (
         f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{left}."
         f" All that is ever published with {results.ledger} is"
-        f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {standing['unit']}."
+        f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {Unit(**standing['unit'])}."
     )

@@ -203,17 +203,14 @@ def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> 
     except InvalidKey as error:
         raise keys.mistake(error) from None
     preview = table.preview(prepared)
-    if isinstance(question, Top):
-        return Checked(
-            [preview],
-            lambda opened: _at_once(cast("Answers", opened.ask(prepared))),
-            question.k,
-            keys.by,
-            [],
-            by_key=True,
-        )
     published = prepared.keys.published() if prepared.keys else ()
     labels = [key if isinstance(key, tuple) else (key,) for key in published]
-    return Checked(
-        [preview], lambda opened: leaving(opened.iter_ask(prepared)), len(labels), keys.by, labels, by_key=True
-    )
+
+    def batches(opened: tc.Table) -> Iterator[Sequence[tc.Answer]]:
+        if isinstance(question, Top):
+            return _at_once(cast("Answers", opened.ask(prepared)))
+        return leaving(opened.iter_ask(prepared))
+
+    together = isinstance(question, Top)
+    most = question.k if isinstance(question, Top) else len(labels)
+    return Checked([preview], batches, most, keys.by, labels, by_key=True, together=together)

@@ -44,8 +44,12 @@ class Unit:
     kind: Literal["column", "row", "words"] = "words"
     name: str = ""
 
+    def plain(self) -> dict[str, str]:
+        """Return the unit as plain data, as the header of a ledger has it."""
+        return asdict(self)
+
     def __str__(self) -> str:
-        """Return it in words, for people."""
+        """Return the unit in words, for people."""
         return {"column": f"units of {self.name}", "row": "rows", "words": self.name}[self.kind]
 
 

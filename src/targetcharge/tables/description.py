@@ -47,7 +47,7 @@ class Description:
     """What may be asked.
 
     Attributes:
-        unit: whose privacy is protected.
+        unit: whose privacy is protected; `str` says it in words.
         budget: of everything that will ever be published.
         query_epsilon: of one computation.
         meter: "exact" or "renyi".
@@ -56,7 +56,7 @@ class Description:
         identity: how units are told apart, if not as equal values.
     """
 
-    unit: str
+    unit: Unit
     budget: Budget
     query_epsilon: float
     meter: str
@@ -67,7 +67,7 @@ class Description:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
-            "unit": self.unit,
+            "unit": self.unit.plain(),
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "query_epsilon": self.query_epsilon,
             "meter": self.meter,
@@ -81,7 +81,7 @@ class Description:
         whose = ", one for each unit" if self.charging == "individual" else ""
         missing = [("missing", sentence) for sentence in self._missing()]
         return [
-            ("unit", f"{self.unit}, {self.identity}" if self.identity else self.unit),
+            ("unit", f"{self.unit}, {self.identity}" if self.identity else str(self.unit)),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
             *missing,
@@ -104,7 +104,7 @@ class Description:
         return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in _CALLS if call != _DISTINCT]
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the description as text."""
         wide = max((len(name) for name, _ in self.columns), default=0)
         lines = [f"{name}: {value}" for name, value in self._facts()]
         lines += ["columns, and how to compare them (joined by AND, OR, NOT and parentheses):"]
@@ -114,7 +114,7 @@ class Description:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return it as HTML."""
+        """Return the description as HTML."""
         return (
             markup.table([], self._facts())
             + markup.table(["column", "kind", "compare"], self._columns())
@@ -127,6 +127,4 @@ def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging = "individual" if meter.individual else "shared"
-    return Description(
-        str(unit), meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity
-    )
+    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity)

@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 _ENDING: Final = "-private"
 _NEW_DATA: Final = Setting("new_data", value=True)
-_VERSION: Final = 3
+_VERSION: Final = 4
 _FORMER: Final = 2
 """The version whose hashes of frames and of units were made in another way: they are made anew, once."""
+
+_Columns = tuple[dict[str, object], ...]
+"""What columns were declared to be, by name: plain data."""
 
 
 @final
@@ -65,13 +68,13 @@ class _Note:
         key: of the hashes.
         gone: how many snapshots there were of data that was replaced.
         known: the snapshots of the data that there is.
-        columns: what its columns were declared to be, in words.
+        columns: what its columns were declared to be; in words if a version before 4 wrote it.
     """
 
     key: bytes
     gone: int = 0
     known: tuple[_Known, ...] = ()
-    columns: str = ""
+    columns: _Columns | str = ()
 
     def text(self) -> str:
         known = [asdict(each) for each in self.known]
@@ -86,7 +89,14 @@ class _Note:
             _Known(each["fingerprint"], tuple(each["files"]), each["units"], bool(each.get("former", old)))
             for each in body["snapshots"]
         )
-        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, str(body["columns"]))
+        columns = body["columns"] if isinstance(body["columns"], str) else tuple(body["columns"])
+        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, columns)
+
+    def has_columns(self, engine: Engine) -> bool:
+        """Return whether the columns of an engine are declared as they were."""
+        if isinstance(self.columns, str):
+            return self.columns == _columns_in_words(engine)
+        return self.columns == _columns(engine)
 
 
 @final
@@ -159,7 +169,7 @@ class Snapshots:
                 " data the ledger was used with: restore it, or choose another ledger"
             )
             raise LedgerError(msg)
-        if individual and known and self._note.columns != _columns(engine):
+        if individual and known and not self._note.has_columns(engine):
             msg = (
                 f"the columns are declared otherwise than when the ledger {self._ledger} was last used, so who"
                 " contributed to its answers cannot be told: open it with the same types, or choose another ledger"
@@ -298,8 +308,13 @@ def _made_anew(ledger: Path | None, *, frames: bool) -> str:
     return sentence + (frame if frames else "")
 
 
-def _columns(engine: Engine) -> str:
-    """Return what the columns are, in words."""
+def _columns(engine: Engine) -> _Columns:
+    """Return what the columns are, as plain data."""
+    return tuple({**asdict(column), "kind": str(column.kind)} for _, column in sorted(engine.schema.items()))
+
+
+def _columns_in_words(engine: Engine) -> str:
+    """Return what the columns are as notes before version 4 have it, to compare with those."""
     return "; ".join(f"{name} {column.kind} {column.exact}" for name, column in sorted(engine.schema.items()))
 
 
