@@ -12,6 +12,7 @@ from tests.cli.clinic import COUNTS, FILE, FIRED, arrive, founded, told
 from tests.cli.commands import CODE, run, start
 
 from targetcharge.cli import monitor as command
+from targetcharge.engines import duckdb
 
 HUGE = 10**400  # no double
 
@@ -68,6 +69,21 @@ def test_the_first_run_looks_at_one_day_and_yesterday_is_the_last(monkeypatch):
         ("ill", "2024-01-02", "rose"),
         ("all", "2024-01-02", "first"),
     ]
+
+
+@pytest.mark.usefixtures("whole")
+def test_the_source_is_opened_once_a_run(monkeypatch):
+    """Also by the first, which checks the rules before it makes a ledger."""
+    opened, engines = duckdb.open_duckdb, []
+
+    def counting(*given, **more):
+        engines.append(opened(*given, **more))
+        return engines[-1]
+
+    monkeypatch.setattr(duckdb, "open_duckdb", counting)
+    for runs, until in enumerate(("2024-01-02", "2024-01-03"), 1):
+        assert run("monitor", "clinic.yaml", "--until", until).code in (0, command.FIRED)
+        assert len(engines) == runs
 
 
 @pytest.mark.parametrize("until", ["2024-01-02", "2023-12-31"])

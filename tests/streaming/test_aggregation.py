@@ -87,6 +87,7 @@ def test_a_budget_that_ends_on_the_way():
     values = stream.follow(range(200))
     assert values.tolist() == ["small", *(["middle", "small"] * 100)[: len(values) - 1]]
     assert len(values) == allowed + 1
+    assert isinstance(values.refusal, tc.BudgetSpent)
     with pytest.raises(tc.BudgetSpent):
         stream.estimate()
     assert stream.changes == allowed

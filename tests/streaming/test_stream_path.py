@@ -208,6 +208,7 @@ def test_a_budget_that_ends_on_the_way_gives_what_is_paid_for():
     values = stream.follow(range(800))
     assert changes_of(values) == allowed == stream.changes == stream.meter.hits
     assert len(values) < 800
+    assert "budget" in values.stopped
     assert values.tolist() == expected_path(truth)[: len(values)]
     assert stream.value == values[-1]
     before = script.next
@@ -233,6 +234,7 @@ def test_a_budget_that_ends_while_asking_one_by_one():
 def test_nothing_is_followed_for_nothing():
     stream, script = sure_stream([1.0])
     assert stream.follow([]).shape == (0,)
+    assert stream.follow([]).stopped == ""
     stream.update_many([])
     assert (stream.changes, stream.value) == (0, 0.0)
     assert script.next == 0

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, final
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from targetcharge.cli.asking import Stop
     from targetcharge.cli.monitor_file import MonitorFile
+    from targetcharge.engines.engine import Engine
     from targetcharge.tables.monitor import Alert
     from targetcharge.tables.opening import TableOpening
 
@@ -83,19 +84,25 @@ def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -
     """Look at the days that are due; end with the code that says what happened, what needs a hand comes first."""
     opening = _opening(file)
     ledger = Path(str(opening.ledger))
-    if is_first(opening):  # a mistake makes nothing; after the wait the source may be another, and is opened anew
-        with rehearsed(opening, lambda table: _days(_monitor(table, file), file, first, last, tell)):
-            pass
-    with note_locked(ledger, tell) as noted, stoppable() as stop:
+    with ExitStack() as until_end:
+        engine: Engine | None = None
+        if is_first(opening):  # a mistake makes nothing
+            engine = opening.engine()
+            until_end.callback(engine.close)
+            _days(_monitor(opening.rehearse(engine), file), file, first, last, tell)
+        noted = until_end.enter_context(note_locked(ledger, tell))
+        stop = until_end.enter_context(stoppable())
         if is_first(opening):
             tell(f"making the ledger {ledger}")
-        with opening.open(opening.engine()) as table:
-            checked = _monitor(table, file)
-            delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
-            days = _days(checked, file, first, last, tell)
-            looked, fired, refusal = _catch_up(checked, days, delivery, stop, tell)
-            left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
-            tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
+        else:  # maybe since the wait: then it says which files the source had
+            engine = None
+        table = until_end.enter_context(opening.open(engine or opening.engine()))
+        checked = _monitor(table, file)
+        delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
+        days = _days(checked, file, first, last, tell)
+        looked, fired, refusal = _catch_up(checked, days, delivery, stop, tell)
+        left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+        tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
     if stop.wanted:
         raise typer.Exit(INTERRUPTED)
     if refusal is not None:

@@ -49,6 +49,28 @@ _MOST_MOVES: Final = 16
 """At one look; a move that misses its aim comes at least twice as close."""
 
 
+class Values(np.ndarray[Any, np.dtype[Any]]):
+    """The values of a stream: an array with one for each element, as far as the budget went.
+
+    Attributes:
+        refusal: why there are fewer than elements; None if there are not.
+    """
+
+    refusal: BudgetSpent | None = None
+
+    @classmethod
+    def of(cls, values: NDArray[Any], refusal: BudgetSpent | None = None) -> Values:
+        """Return values, and why they ended early, if they did."""
+        array = values.view(cls)
+        array.refusal = refusal and refusal.with_traceback(None)
+        return array
+
+    @property
+    def stopped(self) -> str:
+        """Return why there are fewer values than elements, in a sentence; empty if there are not."""
+        return "" if self.refusal is None else str(self.refusal)
+
+
 @final
 class ByConsensus:
     """Publishes by consensus: thousands of moments together."""
@@ -79,7 +101,7 @@ class ByConsensus:
     def _look_once(self, row: Row) -> float:
         return float(self.publish(1, lambda *_: row()[None, :])[0])
 
-    def publish(self, count: int, rows: Rows) -> NDArray[np.float64]:
+    def publish(self, count: int, rows: Rows) -> Values:
         """Return the value at each moment: fewer, if the budget ends on the way.
 
         Raises:
@@ -94,15 +116,16 @@ class ByConsensus:
             most_hits=MOST_HITS,
         )
         parts: list[NDArray[np.intp]] = []
+        refusal: BudgetSpent | None = None
         try:
             for entry in self._session.ask_batch(batch):
                 parts.append(entry.indices)
                 self._place = int(parts[-1][-1])
-        except BudgetSpent:
+        except BudgetSpent as spent:
             if not parts:
                 raise
-        published: NDArray[np.float64] = np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])]
-        return published
+            refusal = spent
+        return Values.of(np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])], refusal)
 
 
 @final
@@ -170,18 +193,18 @@ class ByAggregation:
         value: object = self.publish(1, lambda *_: row()[None, :])[0]
         return value
 
-    def publish(self, count: int, rows: Rows) -> NDArray[Any]:
+    def publish(self, count: int, rows: Rows) -> Values:
         """Return the value at each moment, as `ByConsensus.publish` does."""
         values = np.empty(count, dtype=np.object_)
         for moment in range(count):
             try:
                 self._value = self._session.ask_prior(self._algorithm(moment, rows), self._value).outcome
-            except BudgetSpent:
+            except BudgetSpent as spent:
                 if not moment:
                     raise
-                return values[:moment]
+                return Values.of(values[:moment], spent)
             values[moment] = self._value
-        return values
+        return Values.of(values)
 
     def _algorithm(self, moment: int, rows: Rows) -> Algorithm:
         algorithm = self._aggregate(self._value)

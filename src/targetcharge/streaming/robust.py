@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.sessions.reading import Reading
     from targetcharge.streaming.copies import Copies, Items, Make, Weights
-    from targetcharge.streaming.publishing import Aggregate, Value
+    from targetcharge.streaming.publishing import Aggregate, Value, Values
 
 _ENTRIES = 1_000
 """What the ledger in memory remembers of the past."""
@@ -129,10 +129,10 @@ class RobustStream:
         with self._turn():
             return self._publisher.look(self._copies.estimates)
 
-    def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> NDArray[Any]:
-        """Take in elements in order and publish the value after each; pay for each change.
+    def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> Values:
+        """Take in elements in order and publish the value after each, in an array; pay for each change.
 
-        When the budget ends on the way, values are returned as far as it went.
+        When the budget is spent on the way, what was published is returned, and `.stopped` says so.
 
         Args:
             items: elements of the stream.
