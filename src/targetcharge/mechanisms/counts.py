@@ -24,6 +24,7 @@ import operator
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -231,14 +232,20 @@ class _Ranges:
         label = self.label(value)
         return value if label is _ITSELF else label
 
-    def of(self, label: object) -> list[tuple[int | None, int | None]]:
-        """Return the first and the last integer of each range with a label; None where it has no end."""
-        ends = zip((None, *self.starts), (*(start - 1 for start in self.starts), None), strict=True)
-        return [pair for pair, other in zip(ends, self.labels, strict=True) if other is label]
+    @cached_property
+    def ends(self) -> dict[object, list[tuple[int | None, int | None]]]:
+        """Return the first and the last integer of each range, by its label; None where it has no end."""
+        ends: dict[object, list[tuple[int | None, int | None]]] = {label: [] for label in self.labels}
+        lasts = [*(start - 1 for start in self.starts), None]
+        for label, first, last in zip(self.labels, (None, *self.starts), lasts, strict=True):
+            ends[label].append((first, last))
+        return ends
 
     def span(self, outcome: object) -> Range | None:
-        labelled = self.of(outcome)
-        return (labelled[0][0], labelled[-1][1]) if labelled else exactly(outcome)
+        for label, ends in self.ends.items():
+            if label is outcome:
+                return ends[0][0], ends[-1][1]
+        return exactly(outcome)
 
 
 def _changed_ranges(unchanged: range, least: int | None) -> _Ranges:
@@ -267,7 +274,7 @@ class _NoisyOracle:
         count = operator.index(self.count(data))
         if type(outcome) is int:
             return self.noise.mass(outcome - count) if self.ranges.label(outcome) is _ITSELF else 0.0
-        return self._mass(count, outcome)
+        return sum(mass for label, mass in self._masses(count).items() if label is outcome)
 
     def peak(self, data: object) -> float:
         """Return the largest mass of a label, or that of the true count, if it is published.
@@ -275,21 +282,24 @@ class _NoisyOracle:
         No other count is the peak: what stands for the true count has at least the noise's largest mass.
         """
         count = operator.index(self.count(data))
-        return max([self._itself(count), *self._labels(count)])
+        masses = self._masses(count) | {_ITSELF: self._itself(count)}
+        return max(masses.values())
 
     def rest(self, data: object) -> float:
         """Return the mass of everything else."""
         count = operator.index(self.count(data))
-        *others, largest = sorted([0.0, *self._labels(count)])
-        if self._itself(count) > largest:
+        masses = self._masses(count)
+        published = masses.pop(_ITSELF, 0.0)
+        *others, largest = sorted(masses.values()) or [0.0]
+        if published and self._itself(count) > largest:
             return 2 * self.noise.at_least(1)
-        return math.fsum([*others, self._mass(count, _ITSELF)])
+        return sum(others) + published
 
     def _itself(self, count: int) -> float:
+        """Return the mass of the true count; 0 if it is not published."""
         return self.noise.mass(0) if self.ranges.label(count) is _ITSELF else 0.0
 
-    def _labels(self, count: int) -> list[float]:
-        return [self._mass(count, label) for label in set(self.ranges.labels) - {_ITSELF}]
-
-    def _mass(self, count: int, label: object) -> float:
-        return math.fsum(self.noise.within(count, *ends) for ends in self.ranges.of(label))
+    def _masses(self, count: int) -> dict[object, float]:
+        """Return the mass of each label, and of all counts that are published."""
+        within = self.noise.within
+        return {label: sum([within(count, *pair) for pair in ends]) for label, ends in self.ranges.ends.items()}
