@@ -38,7 +38,7 @@ class Units(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.folder = Path(tempfile.mkdtemp())
         noise_of(self.patch, self.rng)
-        self.patch.setattr(unit_meters, "_TOGETHER", 3)  # so that checkpoints are made on the way
+        self.patch.setattr(unit_meters, "_CHARGES_A_SCAN", 3)  # so that checkpoints are made on the way
         path = self.folder / "ledger.db"
         self.saved = self.folder / "ledger.db-counters"
 

@@ -123,7 +123,7 @@ POINTS = {
 
 def dies(pipe, path, snapshots, options, point, nth):
     """Ask all questions, growing on the way, and say what was answered; die on the way."""
-    unit_meters._TOGETHER = 3
+    unit_meters._CHARGES_A_SCAN = 3
     POINTS[point](Fuse(nth))
     t = opened(table_of(snapshots[0]), ledger=path, **options)
     for number, ask in enumerate(QUESTIONS * 2):

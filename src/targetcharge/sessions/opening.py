@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
@@ -90,42 +90,21 @@ class Declaration:
         Args:
             order: the Rényi order, if it was chosen before.
         """
+        common: dict[str, Any] = {
+            "computation_delta": self.computation_delta,
+            "alternatives": max(1, len(self.alternatives)),
+            "individual": self.individual,
+        }
+        budget, epsilon = self.budget, self.query_epsilon
         if self.meter == "exact":
-            return self._exact()
-        meters = self._renyi(order)
+            groups = self.alternatives or (self.targets,)
+            return tuple(Meter.exact(budget, epsilon, targets, **common) for targets in groups)
+        targets = self.alternatives or self.targets[:1]
+        meters = tuple(Meter.renyi(budget, epsilon, target, order=order, **common) for target in targets)
         if len(meters) > 1 and order is None:
             # One order for all; the smallest of the best, where each of the prices is finite.
-            return self._renyi(min(meter.tariff.order for meter in meters))
+            return self.meters(min(meter.tariff.order for meter in meters))
         return meters
-
-    def _exact(self) -> tuple[Meter, ...]:
-        kept, count = self.computation_delta, max(1, len(self.alternatives))
-        return tuple(
-            Meter.exact(
-                self.budget,
-                self.query_epsilon,
-                targets,
-                computation_delta=kept,
-                alternatives=count,
-                individual=self.individual,
-            )
-            for targets in (self.alternatives or (self.targets,))
-        )
-
-    def _renyi(self, order: float | None) -> tuple[Meter, ...]:
-        kept, count = self.computation_delta, max(1, len(self.alternatives))
-        return tuple(
-            Meter.renyi(
-                self.budget,
-                self.query_epsilon,
-                target,
-                computation_delta=kept,
-                alternatives=count,
-                order=order,
-                individual=self.individual,
-            )
-            for target in (self.alternatives or self.targets[:1])
-        )
 
     def terms(self, meters: tuple[Meter, ...]) -> Terms:
         """Return what the ledger's header fixes."""

@@ -89,8 +89,8 @@ class Priced:
         hit = True in hits
         if hit:
             paid = [
-                (each.value, each.grains) if on else (0.0, 0)
-                for each, on in zip(self.most.prices, hits, strict=True)
+                (cost.value, cost.grains) if meter_hit else (0.0, 0)
+                for cost, meter_hit in zip(self.most.prices, hits, strict=True)
             ]
             price, grains = max(value for value, _ in paid), tuple(charged for _, charged in paid)
         algorithm, accuracy = self.algorithm, self.algorithm.accuracy
@@ -177,13 +177,13 @@ class PriceList:
             raise InvalidParameter("batch", batch, "made by tc.mechanisms.batch_by_key, or by tc.learning")
         return [self._question(algorithm, batch.target) for algorithm in batch.algorithms]
 
-    def _question(self, algorithm: Algorithm, told: PlainTarget | None) -> Priced:
+    def _question(self, algorithm: Algorithm, shown: PlainTarget | None) -> Priced:
         if algorithm.default_target is None:
             raise InvalidParameter("batch", algorithm, "algorithms that name their targets")
         priced = self._known("batch", algorithm) or self._remember(
             "batch", self._alone(algorithm, algorithm.default_target)
         )
-        return priced if told is None else replace(priced, plain_targets=(told,))
+        return priced if shown is None else replace(priced, plain_targets=(shown,))
 
     def revision(self, kept: Pending) -> Priced:
         """Return the question of a revision: priced as the release was; its δ is spent already."""
@@ -191,8 +191,8 @@ class PriceList:
 
     def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Priced | None:
         # By identity: quick, and safe because what is remembered keeps its parts alive.
-        found = self._memory.get((kind, id(algorithm), id(target)))
-        return found and found[0]
+        remembered = self._memory.get((kind, id(algorithm), id(target)))
+        return remembered and remembered[0]
 
     def _remember(self, kind: str, asked: Priced, target: Target | None = None) -> Priced:
         if target is None or _lasting(target, asked):
@@ -252,12 +252,13 @@ def _lasting(target: Target, asked: Priced) -> bool:
         hash(target)
     except TypeError:
         return False
-    return any(target is each for each in asked.targets)
+    return any(target is priced_target for priced_target in asked.targets)
 
 
 def _supported(algorithm: Algorithm) -> str:
     named = (
-        f"{each.__name__}(…)" if isinstance(each, type) else in_words(plain(each)) for each in algorithm.targets
+        f"{target.__name__}(…)" if isinstance(target, type) else in_words(plain(target))
+        for target in algorithm.targets
     )
     return " or ".join(named)
 

@@ -77,7 +77,7 @@ class Reading:
         facts = [
             ("budget", f"({budget.epsilon:g}, {budget.delta:g}), holds however it ends"),
             ("meter", meter.tariff.name),
-            ("hits", _told(meter)),
+            ("hits", _hits_in_words(meter)),
         ]
         return markup.table([], facts)
 
@@ -89,7 +89,7 @@ class Reading:
         return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} left>"
 
 
-def _told(meter: Meter) -> str:
+def _hits_in_words(meter: Meter) -> str:
     if meter.individual:
         return f"{meter.hits:,} published; each unit takes part in {meter.hits_left:,} at most"
     return f"{meter.hits:,} used, {meter.hits_left:,} left"

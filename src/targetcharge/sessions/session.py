@@ -173,6 +173,11 @@ class Session:
         else:
             self._prices.ask(asked, None)
 
+    def check_target(self, target: Target, epsilon: float) -> None:
+        """Refuse a target that has no price on this session; alternatives are its targets, and have theirs."""
+        if len(self._meters) == 1:
+            self._meters[0].quote(target, epsilon)
+
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
         """Do as `ask_each`, and return the answers as the ledger keeps them: thousands in one piece.
 

@@ -196,8 +196,8 @@ def _different(names: Sequence[str]) -> list[str]:
 def _of_one_type(columns: dict[str, list[object]]) -> dict[str, list[object]]:
     """Return columns as typed frames want them: one with numbers and words ("unchanged", "below") as text."""
     return {
-        name: [None if each is None else str(each) for each in values]
-        if len({isinstance(each, str) for each in values if each is not None}) > 1
+        name: [None if value is None else str(value) for value in values]
+        if len({isinstance(value, str) for value in values if value is not None}) > 1
         else values
         for name, values in columns.items()
     }

@@ -92,7 +92,7 @@ class Preview:
         return facts if self.keys > 1 else [facts[0], (facts[1][0], f"{self.price:.4g}"), facts[2]]
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        return [(f"{each.distance:+g}", _percent(each.hit), _wrong(each)) for each in self.chances]
+        return [(f"{chance.distance:+g}", _percent(chance.hit), _wrong(chance)) for chance in self.chances]
 
     def _repr_html_(self) -> str:
         """Return it as HTML."""
@@ -180,15 +180,15 @@ def _threshold(question: Question) -> float | None:
 def _distances(given: Sequence[float] | None, scale: float) -> list[float]:
     if given is None:
         steps = [max(1.0, round(times * scale)) if scale >= 1 else times * scale for times in _SCALES]
-        return [*(-each for each in reversed(steps)), 0.0, *steps]
+        return [*(-distance for distance in reversed(steps)), 0.0, *steps]
     expected = "a list of numbers, negative for below the threshold"
     if not isinstance(given, list | tuple):
         raise InvalidParameter("distances", given, expected)
-    found = [checks.real(each, "distances", expected) for each in given]
-    for each in found:
-        if not abs(each) <= checks.MAX_THRESHOLD:
-            raise InvalidParameter("distances", each, expected)
-    return found
+    distances = [checks.real(distance, "distances", expected) for distance in given]
+    for distance in distances:
+        if not abs(distance) <= checks.MAX_THRESHOLD:
+            raise InvalidParameter("distances", distance, expected)
+    return distances
 
 
 def _chance(prepared: Prepared, algorithm: Algorithm, threshold: float, distance: float) -> Chance:

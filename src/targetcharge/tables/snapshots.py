@@ -77,17 +77,16 @@ class _Note:
     columns: _Columns | str = ()
 
     def text(self) -> str:
-        known = [asdict(each) for each in self.known]
-        told = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
-        return json.dumps({**told, "snapshots": known})
+        facts = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
+        return json.dumps({**facts, "snapshots": [asdict(snapshot) for snapshot in self.known]})
 
     @classmethod
     def of(cls, text: str) -> _Note:
         body = json.loads(text)
         old = body["version"] == _FORMER
         known = tuple(
-            _Known(each["fingerprint"], tuple(each["files"]), each["units"], bool(each.get("former", old)))
-            for each in body["snapshots"]
+            _Known(kept["fingerprint"], tuple(kept["files"]), kept["units"], bool(kept.get("former", old)))
+            for kept in body["snapshots"]
         )
         columns = body["columns"] if isinstance(body["columns"], str) else tuple(body["columns"])
         return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, columns)
@@ -138,8 +137,8 @@ class Snapshots:
     @property
     def files(self) -> list[tuple[str, ...]] | None:
         """Return which files of the folder belong to which snapshot, if that is how the table grows."""
-        found = [each.files for each in self._note.known]
-        return found if found and all(found) else None
+        files = [snapshot.files for snapshot in self._note.known]
+        return files if files and all(files) else None
 
     def ahead(self, engine: Engine) -> bool:
         """Return whether the ledger knows more snapshots than an engine has: they were appended."""
@@ -175,7 +174,7 @@ class Snapshots:
                 " contributed to its answers cannot be told: open it with the same types, or choose another ledger"
             )
             raise NotAllowed(msg)
-        same = all(self._is(engine, place, each) for place, each in enumerate(known[: engine.snapshot], 1))
+        same = all(self._is(engine, place, kept) for place, kept in enumerate(known[: engine.snapshot], 1))
         if same:
             self._make_anew(engine)
         if same and (engine.snapshot <= len(known) or new_data or not known):
@@ -242,7 +241,7 @@ class Snapshots:
     def _make_anew(self, engine: Engine) -> None:
         """Hash by the way that units are told apart now what was hashed by another: once for each snapshot."""
         known = list(self._note.known)
-        former = [place for place, each in enumerate(known[: engine.snapshot], 1) if each.former]
+        former = [place for place, kept in enumerate(known[: engine.snapshot], 1) if kept.former]
         for place in former:
             fingerprint, units = engine.fingerprint(self._note.key, place), self._units(engine, place)
             known[place - 1] = replace(known[place - 1], fingerprint=fingerprint, units=units, former=False)

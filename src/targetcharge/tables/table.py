@@ -146,8 +146,7 @@ class Table:
         else:
             query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
             prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
-        if len(self._session.meters) == 1:
-            self._session.meter.quote(prepared.target, prepared.epsilon)  # refuses what has no price here
+        self._session.check_target(prepared.target, prepared.epsilon)
         return prepared
 
     def release(self, where: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:

@@ -124,5 +124,5 @@ class Drawn:
 def _by_number(values: NDArray[np.int64], starts: NDArray[np.int64]) -> list[int]:
     """Return the sum of the values between each start and the next."""
     totals = np.concatenate((np.zeros(1, np.int64), np.cumsum(values)))
-    found: list[int] = np.diff(totals[starts - starts[0]]).tolist()
-    return found
+    sums: list[int] = np.diff(totals[starts - starts[0]]).tolist()
+    return sums

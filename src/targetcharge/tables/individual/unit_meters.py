@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from targetcharge.tables.questions import Top
     from targetcharge.tables.snapshots import Snapshots
 
-_TOGETHER: Final = 64
-"""Dues whose contributors are found in one scan, and after so many the counters are saved."""
+_CHARGES_A_SCAN: Final = 64
+"""Charges whose contributors are found in one scan; after so many the counters are saved."""
 
 _FEW, _MANY = 64, 4096
 """Tests of a batch that are counted at once: few at first, since a hit may make the others count anew."""
@@ -148,14 +148,14 @@ class UnitMeters:
         self._counters = None  # if this is interrupted, all is made again
         counters.grow(self.engine.units())
         charges = list(self._charges.of(noted.waiting))
-        for begin in range(0, len(charges), _TOGETHER):
-            some = charges[begin : begin + _TOGETHER]
-            for charge, drawn in zip(some, self._contributors(some), strict=True):
+        for begin in range(0, len(charges), _CHARGES_A_SCAN):
+            chunk = charges[begin : begin + _CHARGES_A_SCAN]
+            for charge, drawn in zip(chunk, self._contributors(chunk), strict=True):
                 _pay(charge, drawn, counters)
         self._noted = _Noted(noted.number, noted.head)
         self._counters = counters
         self._unsaved += len(charges)
-        if self._unsaved >= _TOGETHER:
+        if self._unsaved >= _CHARGES_A_SCAN:
             self.save()
         return counters
 
@@ -226,12 +226,12 @@ class UnitMeters:
         def numbers(first: int, last: int) -> Iterator[int]:
             counters = self.settle()
             for index in range(first, last):
-                begin = index - index % _TOGETHER
+                begin = index - index % _CHARGES_A_SCAN
                 if begin not in drawn:
-                    some = prepared[begin : begin + _TOGETHER]
+                    chunk = prepared[begin : begin + _CHARGES_A_SCAN]
                     drawn.clear()
-                    contributions = self.engine.contributions([each.additive for each in some], snapshot)
-                    drawn[begin] = self._drawn(contributions, some, [None] * len(some), snapshot)
+                    contributions = self.engine.contributions([question.additive for question in chunk], snapshot)
+                    drawn[begin] = self._drawn(contributions, chunk, [None] * len(chunk), snapshot)
                 self._last = drawn[begin]
                 yield self._last.sums(index - begin, index - begin + 1, counters)[0]
 
