@@ -138,7 +138,7 @@ def _families(file: Path) -> Table:
     title = f"questions whether the patients of a county are as many as before; one by one: {ALONE} were run"
     table = Table("counties", "one by one", "ask_many", "ratio", title=title, title_justify="left")
     for many in (2, 20, 200, PREDICATES):
-        asked = [tc.questions.value(f"{WHERE} AND county = {key}", 400, 5000) for key in range(many)]
+        asked = [tc.questions.count(f"{WHERE} AND county = {key}", 400, 5000) for key in range(many)]
         with _open(file, "patient") as opened:
             alone = statistics.mean(_once(partial(opened.ask_many, [each])) for each in asked[:ALONE]) * many
             together = statistics.median(_once(partial(opened.ask_many, asked)) for _ in range(REPEATS))

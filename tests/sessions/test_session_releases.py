@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from tests.sessions.scripted import EPSILON, budget_of, gives, opened
 
@@ -110,12 +111,17 @@ def test_a_condition_may_be_any_container(when):
     assert opened().release(gives(7), when).outcome == 7
 
 
+class Numbers:
+    def __contains__(self, outcome):
+        return math.sqrt(outcome) >= 0
+
+
 def test_an_outcome_that_a_container_cannot_look_up_is_not_in_it():
     session = opened()
     release = session.release(gives("seven"), range(9))
     assert not release.released
-    assert not release.revise(b"seven").released
-    assert release.revise("six or seven").outcome == "seven"
+    assert not release.revise(Numbers()).released
+    assert release.revise(["six", "seven"]).outcome == "seven"
 
 
 def test_a_list_becomes_a_tuple_before_a_set_is_asked():
@@ -209,3 +215,27 @@ def test_an_interrupted_condition_keeps_the_price_spent_and_the_release_pending(
     assert session.meter.hits == 1
     assert release.revise({7}).outcome == 7
     assert session.meter.hits == 2
+
+
+@pytest.mark.parametrize("seq", [True, 1.0, "1", None, 10**30, -1, 0], ids=repr)
+def test_a_release_is_known_by_a_number_and_nothing_that_looks_like_one(tmp_path, seq):
+    for place in (":memory:", tmp_path / "ledger.db"):
+        with opened(ledger=place) as session:
+            session.release(gives(7), {8})
+            with pytest.raises(tc.InvalidParameter, match="seq is"):
+                session.revise(seq, {7})
+            assert (session.meter.hits, len(session.transcript)) == (0, 1)
+
+
+def test_a_release_is_known_by_a_number_of_numpy(tmp_path):
+    for place in (":memory:", tmp_path / "ledger.db"):
+        with opened(ledger=place) as session:
+            first = session.release(gives(7), {8})
+            assert session.revise(np.int64(first.seq), {7}).outcome == 7
+            assert type(session.transcript[-1].release) is int
+
+
+@pytest.mark.parametrize("when", ["count > 100", b"7", bytearray(b"7")], ids=repr)
+def test_a_text_is_no_set_of_outcomes(when):
+    with opened() as session, pytest.raises(tc.InvalidParameter, match="when is"):
+        session.release(gives(7), when)

@@ -57,7 +57,7 @@ class Measured:
 
 
 def counted(where):
-    return Measured(questions.count(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
+    return Measured(questions.Count(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
 
 
 def _steps(value, grid, *, whole):

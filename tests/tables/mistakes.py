@@ -6,6 +6,8 @@ import copy
 import math
 import pickle
 
+import numpy as np
+
 import targetcharge as tc
 from targetcharge.tables import questions as q
 
@@ -83,6 +85,9 @@ def asked():
         if number is not None:
             yield f"tolerance: {name}", lambda t, n=number: t.count(None, prior=5, tolerance=n)
             yield f"prior: {name}", lambda t, n=number: t.count(None, prior=n)
+            yield f"tolerance of what is prepared: {name}", lambda t, n=number: t.prepare(q.above(None, 5, 5, n))
+            yield f"prior of what is prepared: {name}", lambda t, n=number: t.prepare(q.count(None, n))
+            yield f"tolerance without a prior: {name}", lambda t, n=number: t.above(None, 5, tolerance=n)
             yield f"threshold of a top: {name}", lambda t, n=number: t.top(None, "kind", ["a"], threshold=n)
     yield "tolerance below 0", lambda t: t.count(None, prior=5, tolerance=-1)
     yield "prior: a text", lambda t: t.above(None, 5, prior="many")
@@ -138,18 +143,25 @@ def _batches():
     yield "many: none", lambda t: t.ask_many([])
     yield "many: a text", lambda t: t.ask_many("age > 5")
     yield "many: a number", lambda t: t.ask_many([q.above(None, 5), 5])
-    yield "many: a watch", lambda t: t.ask_many([q.value(None), q.watch(None, "kind", ["a"], 5)])
-    yield "many: no column at the end", lambda t: t.ask_many([q.value(None), q.above("salary > 5", 5)])
-    yield "many: no price at the end", lambda t: t.ask_many([q.value(None), q.between(None, 5, 9)])
+    yield "many: a watch", lambda t: t.ask_many([q.count(None), q.watch(None, "kind", ["a"], 5)])
+    yield "many: no column at the end", lambda t: t.ask_many([q.count(None), q.above("salary > 5", 5)])
+    yield "many: no price at the end", lambda t: t.ask_many([q.count(None), q.between(None, 5, 9)])
 
 
 def _others():
     yield "what: a list", lambda t: t.above(["age > 5"], 5)
     yield "what: a question", lambda t: t.above(q.above(None, 5), 5)
+    yield "what: a count with a prior", lambda t: t.above(q.count(None, 5), 5)
+    yield "what: a count with a label", lambda t: t.above(q.count(None, label="x"), 5)
+    yield "what: a text in a class", lambda t: t.ask(q.Above("age > 5", 5))
+    yield "what: a text in a class of a watch", lambda t: t.ask(q.Watch("age > 5", "kind", ["a"], 5))
+    yield "what: none in a class", lambda t: t.ask(q.Top(None, "kind", ["a"], 1))
+    yield "tolerance: an array", lambda t: t.above(None, 5, tolerance=np.array([1, 2]))
+    yield "tolerance: an array with a prior", lambda t: t.above(None, 5, 5, np.array([1, 2]))
     yield "question: a text", lambda t: t.ask("age > 5")
     yield "question: of a preview", lambda t: t.preview("age > 5")
     yield "distances: a number", lambda t: t.preview(q.above(None, 5), 5)
-    yield "distances: from nothing", lambda t: t.preview(q.value(None), [5])
+    yield "distances: from nothing", lambda t: t.preview(q.count(None), [5])
     for name, epsilon in {"zero": 0, "NaN": math.nan, "text": "x", "too large": 11, "larger": 0.5}.items():
         yield f"epsilon: {name}", lambda t, e=epsilon: t.above(None, 5, epsilon=e)
         yield f"epsilon of a watch: {name}", lambda t, e=epsilon: t.watch(None, "kind", ["a"], 5, epsilon=e)
@@ -160,7 +172,16 @@ def _others():
     yield "side: on the exact meter", lambda t: t.side(None, 5)
     yield "preview: no price", lambda t: t.preview(q.side(None, 5))
     yield "when: a number", lambda t: t.release(None, 5)
+    for name, when in {"a text": "count > 100", "bytes": b"5", "a byte array": bytearray(b"5")}.items():
+        yield f"when: {name}", lambda t, w=when: t.release(None, w)
+    yield "release: of a question with a threshold", lambda t: t.release(t.prepare(q.above(None, 5)), {5})
+    yield "release: of a change", lambda t: t.release(t.prepare(q.count(None, 5)), {5})
     yield "revise: no release", lambda t: t._session.revise(77, {5})
+    numbers = {"true": True, "a float": 1.0, "text": "1", "none": None, "absurd": 10**30, "below zero": -1}
+    for name, seq in numbers.items():
+        yield f"revise: {name}", lambda t, s=seq: t._session.revise(s, {5})
+    for name, number in numbers.items():
+        yield f"since: {name}", lambda t, n=number: t.transcript.since(n)
     yield "pickle", pickle.dumps
     yield "copy", copy.copy
     yield "deep copy", copy.deepcopy

@@ -161,7 +161,7 @@ def test_a_lazy_watch_ends_where_the_budget_is_spent_and_says_so():
 
 
 def test_many_questions_tell_what_they_answered_before_the_budget_was_spent():
-    asked = [q.above(A, 3000), q.above(A, 9000), q.value(A), q.above(A, 3000), q.above(A, 9000), q.value(None)]
+    asked = [q.above(A, 3000), q.above(A, 9000), q.count(A), q.above(A, 3000), q.above(A, 9000), q.count(None)]
     for many, answered in ((1, 1), (2, 3), (3, 4), (4, 6)):
         with opened(hits=many) as t:
             answers = t.ask_many(asked)
@@ -186,7 +186,7 @@ def test_questions_of_all_kinds_are_answered_in_their_order():
     asked = [
         q.above(A, 3000),
         q.above("kind = 'c'", 3000),
-        q.value(A, prior=6000, tolerance=1000),
+        q.count(A, prior=6000, tolerance=1000),
         q.above(q.sum("balance", -10, 10), 5000),
         q.above(A, 3000, prior=1000, tolerance=100),
         q.above(q.distinct("doctor"), 1500),
@@ -205,22 +205,22 @@ def test_questions_that_differ_in_a_value_share_a_scan_and_are_answered_each_for
     def asked(make):
         return [make(f"doctor = {doctor} AND kind = '{kind}'") for doctor in range(40) for kind in "ab"]
 
-    values = asked(lambda where: q.value(where, prior=500, tolerance=3000))
-    sums = asked(lambda where: q.value(q.sum("balance", -10, 10, where=where), prior=9, tolerance=8000))
+    values = asked(lambda where: q.count(where, prior=500, tolerance=3000))
+    sums = asked(lambda where: q.count(q.sum("balance", -10, 10, where=where), prior=9, tolerance=8000))
     both = [each for pair in zip(values, sums, strict=True) for each in pair]
     with opened() as t:
-        answers = t.ask_many([*both, q.above("kind = 'c'", 5000), q.value(A, prior=6000, tolerance=1000)])
+        answers = t.ask_many([*both, q.above("kind = 'c'", 5000), q.count(A, prior=6000, tolerance=1000)])
         assert scans == ["_by_key", "_by_key", "query_of", "query_of"]
         assert [answer.hit for answer in answers] == [False] * 162
         truths = {"a": 6000, "b": 3000, "c": 0}
-        answers = t.ask_many([q.value(f"kind = '{kind}'") for kind in "cabac"])
+        answers = t.ask_many([q.count(f"kind = '{kind}'") for kind in "cabac"])
         assert all(near(found, truths[kind]) for found, kind in zip(answers, "cabac", strict=True))
         assert scans[4:] == ["_by_key"]
 
 
 def test_questions_share_a_scan_on_several_meters_too(scans):
     with opened(meter="renyi", alternatives=[tc.NotPrior(None), tc.NotPrior(tc.UNCHANGED)]) as t:
-        answers = t.ask_many([q.value(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"])
+        answers = t.ask_many([q.count(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"])
         assert [answer.outcome for answer in answers] == [tc.UNCHANGED] * 2
         assert scans == ["_by_key"]
 
@@ -236,7 +236,7 @@ def test_numbers_that_were_read_together_are_read_anew_after_an_append(monkeypat
 
     monkeypatch.setattr(tc.Session, "ask", asking)
     with opened() as t:
-        before, after = t.ask_many([q.value(f"kind = '{kind}'") for kind in "ab"])
+        before, after = t.ask_many([q.count(f"kind = '{kind}'") for kind in "ab"])
         assert near(before, 6000)
         assert near(after, 3000 + 2 * 3000)
         assert (before.snapshot, after.snapshot) == (1, 2)
@@ -245,7 +245,7 @@ def test_numbers_that_were_read_together_are_read_anew_after_an_append(monkeypat
 def test_counts_of_rows_share_a_scan_where_no_cube_helps(scans):
     many = pa.table({"id": pa.array(range(20_000)), "half": pa.array([place // 2 for place in range(20_000)])})
     with opened(many, unit=tc.ROW, hits=1) as t:
-        asked = [q.value(f"half = {half} AND id > 5", prior=0, tolerance=4000) for half in range(300)]
+        asked = [q.count(f"half = {half} AND id > 5", prior=0, tolerance=4000) for half in range(300)]
         assert not any(answer.hit for answer in t.ask_many(asked))
         assert scans == ["_by_key"]
 
@@ -268,8 +268,8 @@ def test_numbers_that_were_read_together_are_forgotten_when_the_batch_ends(monke
         return by_key(*arguments, **options)
 
     monkeypatch.setattr(DuckDBEngine, "_by_key", broken)
-    counts = [q.value(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"]
-    sums = [q.value(q.sum("balance", 0, 10, where=each.what.where)) for each in counts]
+    counts = [q.count(f"kind = '{kind}'", prior=4500, tolerance=4000) for kind in "ab"]
+    sums = [q.count(q.sum("balance", 0, 10, where=each.what.where)) for each in counts]
     errors = {RuntimeError: tc.ComputationFailed, KeyboardInterrupt: KeyboardInterrupt}
     with opened(hits=1 if fault is tc.BudgetSpent else 9) as t:
         with pytest.raises(errors[fault]) if fault in errors else nullcontext():
@@ -286,7 +286,7 @@ def test_a_batch_that_breaks_says_no_more_than_that(monkeypatch):
     with opened() as t:
         monkeypatch.setattr(DuckDBEngine, "_by_key", broken)
         with pytest.raises(tc.ComputationFailed) as refusal:
-            t.ask_many([q.value(f"kind = '{kind}'") for kind in "ab"])
+            t.ask_many([q.count(f"kind = '{kind}'") for kind in "ab"])
         assert "secret" not in f"{refusal.value} {refusal.value.__cause__} {refusal.value.__context__}"
         assert t.meter.hits == 1
 
@@ -303,7 +303,7 @@ def test_nothing_is_asked_if_one_of_many_cannot_be():
     for each in wrong:
         with opened() as t:
             with pytest.raises((tc.InvalidParameter, tc.NotAllowed)):
-                t.ask_many([q.value(A), q.above(A, 3000), each])
+                t.ask_many([q.count(A), q.above(A, 3000), each])
             assert (t.meter.hits, len(t.transcript)) == (0, 0)
 
 
@@ -313,7 +313,7 @@ def test_all_questions_are_priced_before_the_first_is_asked():
     sharp = tc.open(table(), "patient", budget, query_epsilon=0.05)
     with blunt, sharp:
         dear = blunt.prepare(q.above("kind = 'b'", 3000))
-        for asked in ([q.value(A), dear], [dear, q.value(A)], [q.above(A, 3000), dear]):
+        for asked in ([q.count(A), dear], [dear, q.count(A)], [q.above(A, 3000), dear]):
             with pytest.raises(tc.NotAllowed, match="above the declared"):
                 sharp.ask_many(asked)
         with pytest.raises(tc.NotAllowed, match="above the declared"):
@@ -380,7 +380,7 @@ def test_answers_become_tables_of_every_kind():
 def test_words_and_numbers_in_one_column_are_text_where_a_column_has_one_type():
     with opened(meter="renyi") as t:
         answers = t.ask_many(
-            [q.value(A), q.value(A, prior=6000, tolerance=1000), q.side(A, 3000), q.above(A, 9000)]
+            [q.count(A), q.count(A, prior=6000, tolerance=1000), q.side(A, 3000), q.above(A, 9000)]
         )
     outcomes = answers.columns()["outcome"]
     assert outcomes == [answers[0].outcome, "unchanged", "above", None]

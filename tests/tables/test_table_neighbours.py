@@ -140,7 +140,7 @@ def asked_of_all():
         *(q.above(each, 10**12) for each in sums),
         q.above(q.distinct("kind"), 10**5),
         q.above(q.distinct("weight", per_unit=3), 10**5),
-        q.value("age > 9000000000000000000", prior=0, tolerance=100),
+        q.count("age > 9000000000000000000", prior=0, tolerance=100),
         q.above(None, 5, prior=40, tolerance=1000),
         q.watch(None, "kind", texts, FAR),
         q.watch(sums[0], ["kind", "late"], [(each, late) for each in texts for late in (True, False)], 10**12),
@@ -189,7 +189,7 @@ CALLS = {
     "watch": lambda t: t.watch(None, "kind", ["a"], 5),
     "lazy": lambda t: t.iter_watch(None, "kind", ["a"], 5).all(),
     "top": lambda t: t.top(None, "kind", ["a", "b"]),
-    "many": lambda t: t.ask_many([q.above(None, 5), q.value(None)]),
+    "many": lambda t: t.ask_many([q.above(None, 5), q.count(None)]),
     "release": lambda t: t.release(None, {5}),
 }
 

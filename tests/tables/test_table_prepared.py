@@ -1,5 +1,8 @@
 """Questions that were prepared, and a table's opening in two steps: what is checked first makes nothing."""
 
+from fractions import Fraction
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -7,6 +10,7 @@ import targetcharge as tc
 from targetcharge.tables import measured
 from targetcharge.tables import questions as q
 from targetcharge.tables.opening import TableOpening
+from targetcharge.tables.prepared import read_back
 
 FRAME = pd.DataFrame({"id": range(3000), "kind": ["a", "b", "c"] * 1000})
 BUDGET = tc.Budget(30.0, 1e-6)
@@ -21,7 +25,7 @@ def opening(tmp_path, **more):
 
 def test_a_prepared_question_is_asked_as_the_question_is(monkeypatch):
     watch = q.watch(None, "kind", ["a", "b", "d"], 500)
-    asked = [q.above("kind = 'a'", 500), q.above("kind = 'd'", 500), q.value("kind = 'b'")]
+    asked = [q.above("kind = 'a'", 500), q.above("kind = 'd'", 500), q.count("kind = 'b'")]
     with tc.open(FRAME, "id", BUDGET, 0.5) as table:
         prepared = [table.prepare(question) for question in asked]
         by_key, top = table.prepare(watch), table.prepare(q.top(None, "kind", ["a", "b"], 1))
@@ -46,7 +50,7 @@ def test_what_is_no_watch_is_not_asked_lazily_and_a_watch_is_no_single_question(
     with tc.open(FRAME, "id", BUDGET, 0.5) as table:
         watch = table.prepare(q.watch(None, "kind", ["a"], 500))
         with pytest.raises(tc.InvalidParameter, match=r"made by tc\.questions\.watch"):
-            table.iter_ask(table.prepare(q.value(None)))
+            table.iter_ask(table.prepare(q.count(None)))
         with pytest.raises(tc.InvalidParameter, match="a question with one answer"):
             table.ask_many([watch])
         assert table.meter.hits == 0
@@ -90,3 +94,61 @@ def test_a_question_of_another_table_is_refused_for_what_differs():
             individual.ask(prepared)
         with pytest.raises(tc.InvalidParameter, match="a table with the same columns"):
             renamed.ask(prepared)
+
+
+def test_a_prepared_count_is_released():
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+        prepared = table.prepare(q.count("kind = 'a'"))
+        assert table.release(prepared, lambda count: count > 500).released
+        assert not table.release(prepared, lambda count: count > 10_000).released
+        assert [answer.algorithm for answer in table.transcript] == ["count(kind = 'a')"] * 2
+
+
+def test_prior_and_tolerance_are_checked_when_a_question_is_prepared():
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+        pending = table.release(None, ())
+        wrong = {"prior": [[], "x", float("nan"), pending], "tolerance": ["x", float("nan"), -1, [1]]}
+        for name, values in wrong.items():
+            for value in values:
+                with pytest.raises(tc.InvalidParameter, match=f"^{name} is"):
+                    table.prepare(q.above(None, 10, **{"prior": 5, name: value}))
+
+
+NAMES = {
+    "count(kind = 'a') >= 3": q.above("kind = 'a'", np.int64(3)),
+    "count(*) >= 1000000.0": q.above(None, np.float32(1e6)),
+    "count(*) >= 10000000/3": q.above(None, Fraction(10_000_000, 3)),
+    "count(*) between 3 and 5.5": q.between(None, np.int8(3), np.float64(5.5)),
+    "count(*) side of 7": q.side(None, np.uint16(7)),
+    "count(*) by kind >= 5": q.watch(None, "kind", ["a"], np.int64(5)),
+    "sum(id from 0 to 9.5)": q.count(q.sum("id", np.int64(0), np.float64(9.5))),
+    "distinct(kind, 2 for each unit) >= 50": q.above(q.distinct("kind", per_unit=np.int64(2)), 50),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_has_one_name_however_its_numbers_are_typed(name):
+    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+        prepared = table.prepare(NAMES[name])
+        assert prepared.name == name
+        again = read_back(prepared.record, 0.5, table.schema)
+        assert again.name == name or "distinct" in name
+        assert isinstance(prepared.question, q.Watch) or name in table.ask(prepared).algorithm
+
+
+def test_a_count_is_asked_by_that_name_and_can_be_what_a_question_is_about():
+    assert q.above(q.count("kind = 'a'"), 5) == q.above("kind = 'a'", 5)
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+        prepared = table.prepare(q.count("kind = 'a'"))
+        assert prepared.record == '{"what":{"count":"kind = \'a\'"},"count":null}'
+        before = prepared.record.replace('"count":null', '"value":null')
+        assert read_back(before, 0.5, table.schema).question == prepared.question
+        assert table.ask(q.count()).algorithm == table.count().algorithm
+
+
+def test_what_cannot_be_counted_is_refused_by_the_name_of_the_argument():
+    with (
+        tc.open(FRAME, "id", BUDGET, 0.5) as table,
+        pytest.raises(tc.InvalidParameter, match="where is Distinct"),
+    ):
+        table.count(q.distinct("kind"))

@@ -41,8 +41,8 @@ ASKED = {
     "sum": q.above(q.sum("x", 0, 10, grid="0.01"), 12.3),
     "both signs": q.above(q.sum("x", -5, 10, grid=1), 12),
     "distinct": q.above(q.distinct("t", per_unit=2), 100),
-    "value": q.value("x > 1"),
-    "changed": q.value("x > 1", prior=50, tolerance=4),
+    "value": q.count("x > 1"),
+    "changed": q.count("x > 1", prior=50, tolerance=4),
     "changed above": q.above("x > 1", 40, prior=50, tolerance=4),
     "watch": q.watch("x > 1", "t", ["a", "b", "c"], 100),
     "top": q.top(None, "t", ["a", "b", "c"], 2),
@@ -204,7 +204,7 @@ def test_the_margin_of_a_sketch_covers_its_blur():
         question = q.above(q.distinct("t"), 1000)
         seen, prepared = t.preview(question), prepare(question, t._engine.schema, 0.1)
     rng, inside = np.random.default_rng(1), 0
-    algorithm = replace(prepared, question=q.value()).in_steps(lambda data: data)
+    algorithm = replace(prepared, question=q.count()).in_steps(lambda data: data)
     entropy = BufferedEntropy(1)
     for _ in range(2000):
         taken = len(np.unique(rng.integers(0, prepared.measure.buckets, 1000)))

@@ -254,7 +254,7 @@ def test_a_table_with_alternatives_asks_one_by_one():
 
 def test_questions_are_values_that_are_asked_later():
     with opened() as t:
-        above, value = q.above(A, 3000), q.value(A, prior=6000, tolerance=1000)
+        above, value = q.above(A, 3000), q.count(A, prior=6000, tolerance=1000)
         assert near(t.ask(above), 6000)
         assert t.ask(value).outcome is tc.UNCHANGED
         assert [answer.key for answer in t.ask(q.watch(None, "kind", ["a", "c"], 3000)).hits] == ["a"]
@@ -266,9 +266,9 @@ def test_questions_are_values_that_are_asked_later():
 
 def test_a_question_as_a_value_is_released_too():
     with opened() as t:
-        assert near(t.release(q.value(A), lambda count: count > -1000), 6000)
+        assert near(t.release(q.count(A), lambda count: count > -1000), 6000)
         with pytest.raises(tc.InvalidParameter, match="without a prior"):
-            t.release(q.value(A, prior=5), lambda count: count > -1000)
+            t.release(q.count(A, prior=5), lambda count: count > -1000)
 
 
 def test_a_prepared_question_is_asked_as_it_is_and_only_of_a_table_like_its_own():

@@ -36,7 +36,7 @@ def measures(schema, rng, many=14):
         where, form = rng.choice(list(WHERE)), rng.random()
         try:
             if form < 0.2:
-                measure, _, _ = measured(questions.count(where), schema)
+                measure, _, _ = measured(questions.Count(where), schema)
             elif form < 0.65:
                 column, bounds, grid = rng.choice(["x", "n", "m"]), rng.choice(BOUNDS), rng.choice(GRIDS)
                 measure, _, _ = measured(questions.sum(column, *bounds, where, grid=grid), schema)
@@ -130,7 +130,7 @@ def test_a_unit_does_not_decide_whether_those_with_nan_count(source, where, tmp_
     known = [plain | {"u": "known", "x": value, "t": "a"} for value in (2.0, 3.0)]
     world = World("text", (*unknown, *known))
     asked = [
-        questions.count(where),
+        questions.Count(where),
         questions.sum("x", 0, 5, where, grid=1),
         questions.sum("x", 1, 5, where, grid=1),
     ]
@@ -148,7 +148,7 @@ def test_a_unit_does_not_decide_whether_those_with_nan_count(source, where, tmp_
 
 
 def all_numbers():
-    yield questions.count("x > 1"), 1
+    yield questions.Count("x > 1"), 1
     yield questions.sum("n", -7, 5), 7
     yield questions.sum("n", 3, 5), 5
     yield questions.sum("x", 0, 100, grid="0.01"), 10_000
@@ -167,8 +167,8 @@ def test_noise_is_drawn_for_the_sensitivity_of_the_measure(epsilon, tmp_path):
             asked = [questions.above(number, 100), questions.above(number, 100, prior=150, tolerance=20)]
             if not isinstance(number, questions.Distinct):
                 asked += [
-                    questions.value(number),
-                    questions.value(number, prior=3),
+                    questions.count(number),
+                    questions.count(number, prior=3),
                     questions.between(number, 5, 50),
                     questions.side(number, 5),
                 ]
@@ -178,6 +178,6 @@ def test_noise_is_drawn_for_the_sensitivity_of_the_measure(epsilon, tmp_path):
                 algorithm = prepared.in_steps(lambda steps: steps)
                 assert algorithm.accuracy.scale == rate.denominator / rate.numerator
                 assert algorithm.epsilon == epsilon
-        for what, sensitivity in ((questions.count(), 1), (questions.sum("n", -7, 5), 7)):
+        for what, sensitivity in ((questions.Count(), 1), (questions.sum("n", -7, 5), 7)):
             batch = prepare(questions.watch(what, "t", ["a", "b"], 5), schema, epsilon).batch()
             assert batch.drawing.rate == rate_for(epsilon, sensitivity)

@@ -63,7 +63,7 @@ def test_answers_are_no_markup(t):
         assert SCRIPT.replace("'", "''") in read(answer)
     for answers in (
         t.watch(WHERE, "kind", [SCRIPT, "b"], 3000),
-        t.ask_many([q.above(WHERE, 3000), q.value(None)]),
+        t.ask_many([q.above(WHERE, 3000), q.count(None)]),
     ):
         text = read(answers)
         assert answers.hits

@@ -197,7 +197,7 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
         case ["side"]:
             return questions.side(what, fields["side"])
         case _:
-            return questions.value(what, *change)
+            return questions.count(what, *change)
 
 
 def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
@@ -216,7 +216,7 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
         return questions.sum(fields["sum"], fields["lower"], fields["upper"], where, grid=fields.get("grid"))
     if "distinct" in fields:
         return questions.distinct(fields["distinct"], where, per_unit=fields.get("per_unit", 1))
-    return questions.count(where)
+    return questions.Count(where)
 
 
 def read_items(path: Path) -> list[Item]:

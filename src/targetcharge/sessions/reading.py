@@ -138,7 +138,7 @@ class Transcript:
 
         Misses of this session that wait to be written are not among them yet.
         """
-        last, entries = self._ledger.since(number)
+        last, entries = self._ledger.since(checks.integer(number, "number", 0, checks.MAX_HITS))
         return last, [answer for entry in entries for answer in answers_in(entry)]
 
     def batches(self) -> Iterator[BatchEntry]:

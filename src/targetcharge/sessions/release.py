@@ -64,10 +64,11 @@ class Release:
 
 def condition(when: When) -> Callable[[object], bool]:
     """Return a condition as a function that never raises: one that does counts as false."""
+    given: object = when
     if callable(when):
         test = when
-    elif isinstance(when, Container):
-        test = when.__contains__
+    elif isinstance(given, Container) and not isinstance(given, str | bytes | bytearray):
+        test = given.__contains__
     else:
         raise InvalidParameter("when", when, "a function of the outcome, or a set of outcomes")
 

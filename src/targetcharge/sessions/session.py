@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, final
 
+from targetcharge import checks
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
 from targetcharge.mechanisms import Batch
@@ -244,7 +245,7 @@ class Session:
             seq: of the release.
             when: a function of the outcome, or a set of outcomes. One that raises counts as false.
         """
-        holds = condition(when)
+        holds, seq = condition(when), checks.positive_integer(seq, "seq")
 
         def compute() -> tuple[Settlement, Answer]:
             kept = self._kept(seq)  # read again: a refusal's traceback must not hold it

@@ -20,6 +20,7 @@ from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
 from targetcharge.tables.questions import Count as CountOf
 from targetcharge.tables.questions import Distinct, Sum
+from targetcharge.tables.records import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,10 @@ def measured(what: What, schema: Mapping[str, Column], threshold: float | None =
     Raises:
         InvalidParameter: if it makes no sense on these columns.
     """
+    if not isinstance(what, CountOf | Sum | Distinct):
+        raise InvalidParameter(
+            "what", what, "made by tc.questions.sum or distinct; tc.questions.above takes a text"
+        )
     where = None if what.where is None else parse(what.where, schema)
     match what:
         case CountOf():
@@ -86,7 +91,7 @@ def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Me
         raise InvalidParameter("grid", what.grid, f"fine enough for the bounds {what.lower!r} to {what.upper!r}")
     if max(abs(least), abs(most)) > _MOST_STEPS:
         raise InvalidParameter("grid", what.grid, f"coarser: at least {float(largest / _MOST_STEPS):.3g}")
-    text = _text("sum", f"{column.name} from {what.lower!r} to {what.upper!r}", where)
+    text = _text("sum", f"{column.name} from {figure(what.lower)} to {figure(what.upper)}", where)
     return Total(column, least, most, step, where), grid(step), text
 
 
@@ -126,7 +131,7 @@ def _distinct(
     per_unit = checks.positive_integer(what.per_unit, "per_unit")
     if threshold is None:
         expected = "asked with `above`: a sketch is sharp near a threshold, and released only above it"
-        raise InvalidParameter("what", what, expected)
+        raise InvalidParameter("where", what, expected)
     expected = f"from 1 to {_MOST_BUCKETS // _ROOM:,} for distinct values"
     if not 1 <= checks.threshold(threshold, "threshold") <= _MOST_BUCKETS // _ROOM:
         raise InvalidParameter("threshold", threshold, expected)

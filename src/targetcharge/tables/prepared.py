@@ -39,8 +39,8 @@ from targetcharge.queries.predicates import All
 from targetcharge.sessions import Release
 from targetcharge.sessions.select import check_selection
 from targetcharge.tables.measured import measured
-from targetcharge.tables.questions import Above, BetweenQuestion, Question, SideQuestion, Top, Value, Watch
-from targetcharge.tables.records import record_of, recorded
+from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, Question, SideQuestion, Top, Watch
+from targetcharge.tables.records import figure, record_of, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -95,15 +95,15 @@ class Prepared:
         """Return what the transcript calls the question."""
         match self.question:
             case Above(threshold=threshold):
-                return f"{self.number} >= {threshold!r}"
-            case Value():
+                return f"{self.number} >= {figure(threshold)}"
+            case CountQuestion():
                 return self.number
             case BetweenQuestion(_, low, high):
-                return f"{self.number} between {low!r} and {high!r}"
+                return f"{self.number} between {figure(low)} and {figure(high)}"
             case SideQuestion(_, threshold):
-                return f"{self.number} side of {threshold!r}"
+                return f"{self.number} side of {figure(threshold)}"
             case Watch(threshold=threshold):
-                return f"{self.number} by {', '.join(self.by)} >= {threshold!r}"
+                return f"{self.number} by {', '.join(self.by)} >= {figure(threshold)}"
             case Top():
                 return f"{self.number} by {', '.join(self.by)}"
 
@@ -167,11 +167,10 @@ class Prepared:
         question, epsilon, name = self.question, self.epsilon, self.name
         sensitivity = self.measure.sensitivity
         match question:
-            case Above() | Value():
+            case Above() | CountQuestion():
                 least = self.steps("threshold", question.threshold) if isinstance(question, Above) else None
-                prior = prior_value(question.prior)
-                if prior is not None:
-                    band = self._unchanged(prior, 0 if question.tolerance is None else question.tolerance)
+                prior, band = prior_value(question.prior), self.unchanged(question)
+                if band is not None:
                     inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
                     return replace(inner, prior=prior)
                 if least is None:
@@ -231,11 +230,17 @@ class Prepared:
             raise InvalidParameter("high", high, expected)
         return least, most
 
-    def _unchanged(self, prior: float, tolerance: float) -> tuple[Fraction, Fraction]:
-        """Return the middle and the reach, in steps, of what counts as unchanged."""
+    def unchanged(self, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
+        """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
+        tolerance = 0 if question.tolerance is None else question.tolerance
         expected = "a number of at least 0"
         if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
             raise InvalidParameter("tolerance", tolerance, expected)
+        if question.prior is None and tolerance:
+            raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
+        prior = prior_value(question.prior)
+        if prior is None:
+            return None
         checks.threshold(prior, "prior")
         low, high = self.gauge.least(prior - tolerance), self.gauge.most(prior + tolerance)
         if low > high:
@@ -309,9 +314,8 @@ def prepare(
             k = check_selection(keys.values, question.k, None, question.threshold)
             question = replace(question, k=k)
         prepared = replace(prepared, question=question, keys=keys)
-    elif isinstance(question, Above | Value) and question.prior is None and question.tolerance not in (None, 0):
-        expected = "left out, or given with the prior that it is about"
-        raise InvalidParameter("tolerance", question.tolerance, expected)
+    elif isinstance(question, Above | CountQuestion):
+        prepared.unchanged(question)
     if individual:
         prepared.additive  # noqa: B018 - refuses what is none
     candidates = individual and isinstance(question, Top)

@@ -11,7 +11,7 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
 from targetcharge.outcomes import Side as Where
 from targetcharge.tables.prepared import prior_value
-from targetcharge.tables.questions import Above, BetweenQuestion, SideQuestion, Top, Value, Watch
+from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, SideQuestion, Top, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ def preview(prepared: Prepared, meter: Reading, distances: Sequence[float] | Non
     single = prepared
     if prepared.keys is not None:
         keys = most = len(prepared.keys.values)
-        alone: Single = Value(question.what)
+        alone: Single = CountQuestion(question.what)
         if isinstance(question, Watch):
             alone = Above(question.what, question.threshold)
         elif isinstance(question, Top):
@@ -171,7 +171,7 @@ def _threshold(question: Question) -> float | None:
         case Above():
             prior = prior_value(question.prior)
             return question.threshold if prior is None else prior
-        case Value():
+        case CountQuestion():
             return prior_value(question.prior)
         case _:
             return None

@@ -1,7 +1,8 @@
 """Questions about a table, as values: made without data, checked against a schema, asked or previewed later.
 
 A question is about a number: how many units have a row that counts (a predicate as text, or `count`), what their
-contributions add up to (`sum`), or how many distinct values a column has (`distinct`).
+contributions add up to (`sum`), or how many distinct values a column has (`distinct`). A `count` by itself is a
+question too: the number is published, and always paid for.
 
 >>> above("age > 65 AND diagnosis = 'flu'", threshold=1200)
 Above(what=Count(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=None)
@@ -71,8 +72,8 @@ class Above:
 
 @final
 @dataclass(frozen=True)
-class Value:
-    """The noisy number; with a prior, if it has changed."""
+class CountQuestion:
+    """The noisy number, always paid for; with a prior, if it has changed."""
 
     what: What
     prior: object = None
@@ -123,19 +124,24 @@ class Top:
     threshold: float | None = None
 
 
-Single = Above | Value | BetweenQuestion | SideQuestion
+Single = Above | CountQuestion | BetweenQuestion | SideQuestion
 """Questions with one answer."""
 
 Question = Single | Watch | Top
 """Everything a table can be asked."""
 
-Asked = str | What | None
+Asked = str | What | CountQuestion | None
 """What a question is about: a predicate, None for all units, or made by `count`, `sum` or `distinct`."""
 
 
-def count(where: str | None = None) -> Count:
-    """Return the number of units that have a row that counts."""
-    return Count(where)
+def count(
+    where: Asked = None, prior: object = None, tolerance: float | None = None, *, label: str = ""
+) -> CountQuestion:
+    """Return the question of `Table.count`; a label is public, and kept with its answer.
+
+    It can also be what another question is about: `above(count("age > 65"), 1200)` is `above("age > 65", 1200)`.
+    """
+    return CountQuestion(what_of(where), prior, tolerance, label)
 
 
 def sum(  # noqa: A001 - the word for it everywhere
@@ -171,11 +177,6 @@ def above(
     return Above(what_of(where), threshold, prior, tolerance, label)
 
 
-def value(where: Asked = None, prior: object = None, tolerance: float | None = None, *, label: str = "") -> Value:
-    """Return the question of `Table.count`; a label is public, and kept with its answer."""
-    return Value(what_of(where), prior, tolerance, label)
-
-
 def between(where: Asked, low: float, high: float) -> BetweenQuestion:
     """Return the question of `Table.between`."""
     return BetweenQuestion(what_of(where), low, high)
@@ -206,6 +207,10 @@ def what_of(where: Asked) -> What:
         return Count(where)
     if isinstance(where, Count | Sum | Distinct):
         return where
+    if isinstance(where, CountQuestion):
+        if where != CountQuestion(where.what):
+            raise InvalidParameter("where", where, "a count without prior, tolerance and label of its own")
+        return where.what
     raise InvalidParameter("where", where, "a predicate such as 'age > 65', or made by count, sum or distinct")
 
 

@@ -25,12 +25,12 @@ from targetcharge.tables import questions
 from targetcharge.tables.questions import (
     Above,
     BetweenQuestion,
+    CountQuestion,
     Distinct,
     Question,
     SideQuestion,
     Sum,
     Top,
-    Value,
     Watch,
 )
 
@@ -69,7 +69,7 @@ def record_of(question: Question, measure: Measure, keys: Keys | None, *, candid
             body["period"] = keys.period.value
         if candidates:
             body["keys"] = to_plain(keys.published())
-    label = question.label if isinstance(question, Above | Value | Watch) else ""
+    label = question.label if isinstance(question, Above | CountQuestion | Watch) else ""
     if not isinstance(label, str):
         raise InvalidParameter("label", label, "text")
     return canonical_json({**body, "label": label} if label else body)
@@ -99,13 +99,13 @@ def label_of(record: str) -> tuple[str, bool]:
 def _asked(question: Question) -> tuple[str, object]:
     match question:
         case Above(threshold=threshold) | Watch(threshold=threshold):
-            return "above", _figure(threshold)
-        case Value():
-            return "value", None
+            return "above", figure(threshold)
+        case CountQuestion():
+            return "count", None
         case BetweenQuestion(_, low, high):
-            return "between", [_figure(low), _figure(high)]
+            return "between", [figure(low), figure(high)]
         case SideQuestion(_, threshold):
-            return "side", _figure(threshold)
+            return "side", figure(threshold)
         case Top(k=k):
             return "top", int(k)
 
@@ -115,8 +115,8 @@ def _question(body: dict[str, Any]) -> Question:
     match body:
         case {"above": threshold}:
             return Watch(what, by, (), _number(threshold)) if by else Above(what, _number(threshold))
-        case {"value": _}:
-            return Value(what)
+        case {"count": _} | {"value": _}:  # "value" in the first format
+            return CountQuestion(what)
         case {"between": [low, high]}:
             return BetweenQuestion(what, _number(low), _number(high))
         case {"side": threshold} | {"near": threshold}:  # "near" in the first format
@@ -130,9 +130,9 @@ def _plain_what(what: What, measure: Measure) -> dict[str, object]:
     match what:
         case Sum(column, lower, upper, where):
             grid = str(measure.grid) if isinstance(measure, Total) else ""  # the one that was chosen
-            return {"sum": column, "bounds": [_figure(lower), _figure(upper)], "grid": grid, "where": where}
+            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": where}
         case Distinct(column, where, per_unit):
-            return {"distinct": column, "per_unit": per_unit, "where": where}
+            return {"distinct": column, "per_unit": int(per_unit), "where": where}
         case _:
             return {"count": what.where}
 
@@ -146,8 +146,8 @@ def _what(body: dict[str, Any]) -> What:
     return Distinct(body["distinct"], body["where"], body["per_unit"])
 
 
-def _figure(value: float) -> int | float | str:
-    """Return a number that was checked as JSON has it; fractions as text, to be the same when they are read."""
+def figure(value: float) -> int | float | str:
+    """Return a number that was checked as JSON and names have it: one of Python's own, or a fraction as text."""
     if isinstance(value, float) or not isinstance(value, Rational):
         return float(value)
     return int(value) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"

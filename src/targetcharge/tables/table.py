@@ -25,7 +25,7 @@ from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
 from targetcharge.tables.prepared import Prepared, prepare
 from targetcharge.tables.preview import Preview, preview
-from targetcharge.tables.questions import Asked, Question, Single, Top, Value, Watch
+from targetcharge.tables.questions import Asked, CountQuestion, Question, Single, Top, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ class Table:
         epsilon: float | None = None,
     ) -> Answer:
         """Publish the noisy number and pay for it; with a prior, only if it has changed beyond the tolerance."""
-        return self._ask(questions.value(where, prior, tolerance), epsilon)
+        return self._ask(questions.count(where, prior, tolerance), epsilon)
 
     def between(self, where: Asked, low: float, high: float, *, epsilon: float | None = None) -> Answer:
         """Publish whether the noisy number is below, between or above two thresholds; pay for between."""
@@ -149,21 +149,21 @@ class Table:
         self._session.check_target(prepared.target, prepared.epsilon)
         return prepared
 
-    def release(self, where: Asked | Value, when: When, *, epsilon: float | None = None) -> Release:
+    def release(self, where: Asked | Prepared, when: When, *, epsilon: float | None = None) -> Release:
         """Draw a noisy number; publish and pay for it if the condition holds, else keep it for revisions.
 
         Args:
-            where: what to count, or `tc.questions.value(…)` of it.
+            where: what to count, or a `tc.questions.count(…)` that was prepared.
             when: a function of the number, or a set of numbers. One that raises counts as false.
             epsilon: of this computation, if not the query ε of the table.
         """
-        if isinstance(where, Value) and where.prior is not None:
-            expected = "a question without a prior: its condition says what is published"
-            raise InvalidParameter("where", where, expected)
-        question = where if isinstance(where, Value) else questions.value(where)
-        algorithm = self.prepare(question, epsilon=epsilon).algorithm()
+        asked = where if isinstance(where, Prepared | CountQuestion) else questions.count(where)
+        prepared = self.prepare(asked, epsilon=epsilon)
+        if not isinstance(prepared.question, CountQuestion) or prepared.question.prior is not None:
+            expected = "a count without a prior: its condition says what is published"
+            raise InvalidParameter("where", prepared.question, expected)
         self._engine.check_unchanged()
-        return self._session.release(algorithm, when)
+        return self._session.release(prepared.algorithm(), when)
 
     @property
     def pending(self) -> tuple[Release, ...]:

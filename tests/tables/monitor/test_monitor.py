@@ -256,12 +256,20 @@ def test_a_budget_for_every_individual():
     assert [kinds(look) for look in looks] == [[("day", "rose"), ("all", "first")], [], [("day", "fell")]]
 
 
+@pytest.mark.parametrize("answers", [None, 5, "abc", [None], [5]], ids=repr)
+def test_what_is_no_answer_is_not_learned_from(answers):
+    with opened(people(0, 600)) as table:
+        monitor = Monitor(table, [Rule("day", threshold=500)], day="day")
+        with pytest.raises(tc.InvalidParameter, match="answers is"):
+            monitor.learn(answers)
+
+
 def test_labels_are_text_and_answers_keep_them():
     with opened(people(0, 600)) as table:
         table.ask(tc.questions.above(None, 500, label='mine "1" ε'))
         assert json.loads(table.transcript[-1].question)["label"] == 'mine "1" ε'
         with pytest.raises(tc.InvalidParameter, match="label is 3; it must be text"):
-            table.ask(tc.questions.value(label=3))
+            table.ask(tc.questions.count(label=3))
         last, answers = table.transcript.since(0)
         assert (len(answers), table.transcript.since(last)) == (1, (last, []))
 

@@ -15,7 +15,7 @@ from targetcharge.queries.keys import Keys
 from targetcharge.tables.monitor import Monitor, Rule
 from targetcharge.tables.monitor.alerts import Label, label_of
 from targetcharge.tables.monitor.rules import version_of
-from targetcharge.tables.questions import Above, Value, Watch
+from targetcharge.tables.questions import Above, CountQuestion, Watch
 
 GROUPS = [
     ("x 'é'", 1, 0.1, Decimal("12345678901234567.80"), dt.date(2024, 3, 1), dt.datetime(2024, 3, 1, 0, 30), True),
@@ -92,7 +92,7 @@ def test_keys_of_every_kind_are_known_again_when_the_ledger_is_reopened(visits, 
             with tc.open(visits, "person", BUDGET, 1.0, ledger=tmp_path / "ledger.db") as table:
                 monitor = Monitor(table, [rule], day="day")
                 due = [type(each) for each in monitor.due(day(number))]
-                assert due == ([] if again else [Watch, *[Value] * singles[number]])
+                assert due == ([] if again else [Watch, *[CountQuestion] * singles[number]])
                 look = monitor.look(day(number))
                 looks.append(look)
                 assert len(table.transcript) == (len(look.alerts) + len(look.quiet)) * (number + 1)
@@ -150,7 +150,7 @@ def test_what_is_due_is_one_question_for_all_that_is_low():
         monitor = Monitor(table, rules, day="day")
         monitor.look(FIRST, people(0, 600, "k7"))
         one, watch, seventh, *distinct = monitor.due(day(1))
-        assert (type(one), type(watch), type(seventh)) == (Value, Watch, Value)
+        assert (type(one), type(watch), type(seventh)) == (CountQuestion, Watch, CountQuestion)
         assert all(isinstance(each, Above) for each in distinct)
         assert watch.what.where == "(cost > 1) AND day = '2024-01-02'"
         assert [key for (key,) in watch.keys.values] == [f"k{number}" for number in range(50) if number != 7]

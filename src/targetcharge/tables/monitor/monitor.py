@@ -14,10 +14,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.ledger import Answer
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
 from targetcharge.tables.monitor.rules import Rule, check_name, check_rule, day_column
@@ -26,10 +28,9 @@ from targetcharge.tables.table import Table
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from targetcharge.errors import Refused
-    from targetcharge.ledger import Answer
     from targetcharge.tables.monitor.alerts import Alert, Label
     from targetcharge.tables.monitor.rules import DueQuestion
 
@@ -144,7 +145,12 @@ class Monitor:
 
     def learn(self, answers: Iterable[Answer]) -> None:
         """Learn from answers, also of another transcript; those that are known already say nothing new."""
+        expected = "answers, such as a transcript"
+        if not isinstance(answers, Iterable):
+            raise InvalidParameter("answers", answers, expected)
         for answer in answers:
+            if not isinstance(answer, Answer):
+                raise InvalidParameter("answers", answer, expected)
             label = label_of(answer)
             if label is not None and label.monitor == self.name:
                 if self._last is None or label.day > self._last:

@@ -31,7 +31,7 @@ from targetcharge.queries.keys import declare
 from targetcharge.queries.predicates import Compare, Operator
 from targetcharge.tables import questions
 from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
-from targetcharge.tables.questions import Above, Count, Distinct, Sum, Value, Watch, what_of
+from targetcharge.tables.questions import Above, Count, CountQuestion, Distinct, Sum, Watch, what_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ _VERSION_DIGITS: Final = 16
 NumberId = tuple[str, str, object]
 """A rule's name, the version of its text, and a key: what the answers about a number are known by."""
 
-DueQuestion = Above | Value | Watch
+DueQuestion = Above | CountQuestion | Watch
 """What a monitor asks."""
 
 
@@ -225,17 +225,17 @@ class CheckedRule:
             parts.append(_until(self.day, day) if self.rule.so_far else _on(self.day, day))
         return replace(what, where=" AND ".join(parts)) if parts else what
 
-    def _question(self, state: State, what: What, label: str) -> Above | Value:
+    def _question(self, state: State, what: What, label: str) -> Above | CountQuestion:
         """Return what is asked about a number of which this is known: free unless that has changed."""
         threshold = self.rule.threshold
         if threshold is not None and not state.high:
             return questions.above(what, threshold, label=label)
         if state.value is None:
-            return questions.value(what, label=label)
+            return questions.count(what, label=label)
         middle, reach = self._free_band(state.value)
         if self.floor is not None and isinstance(what, Distinct):
             return questions.above(what, self.floor, middle, reach, label=label)
-        return questions.value(what, middle, reach, label=label)
+        return questions.count(what, middle, reach, label=label)
 
     def _free_band(self, value: float) -> tuple[float, float]:
         """Return the middle and the half of what is free: close to the last value, and not below the floor."""
@@ -292,7 +292,7 @@ def check_rule(rule: Rule, table: Table, day: Column | None) -> CheckedRule:
         raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
     what, threshold = what_of(rule.where), rule.threshold
     # Its text is read by itself here, before others are put beside it.
-    asked = questions.value(what) if threshold is None else questions.above(what, threshold)
+    asked = questions.count(what) if threshold is None else questions.above(what, threshold)
     scale = table.preview(asked).scale
     floor = None if threshold is None else _floor(threshold, rule.margin, scale, what)
     day_name = None if day is None else day.name
