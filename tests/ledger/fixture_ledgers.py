@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 import targetcharge as tc
-from targetcharge.accounting.targets.plain import in_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BUDGET = tc.Budget(1.0, 1e-6)
@@ -153,12 +152,30 @@ def held(name, opened):
     return json.loads(json.dumps(body))
 
 
-_FIRST_WORDS = {
-    **{call: call for call in ("release", "revise", "select")},
-    "select ended": "select: no more reach the floor",
-    "select broke": "select: its rule broke",
+FIRST_WORDS = {
+    "NotPrior(None)": ("ask", ["('NotPrior', None)"]),
+    "NotPrior(False)": ("ask", ["('NotPrior', False)"]),
+    "NotPrior(7)": ("ask", ["('NotPrior', 7)"]),
+    "NotPrior(8)": ("ask", ["('NotPrior', 8)"]),
+    "NotPrior(UNCHANGED)": ("ask", ["('NotPrior', UNCHANGED)"]),
+    "NotPrior(False) or NotPrior(True)": ("ask", ["('NotPrior', False)", "('NotPrior', True)"]),
+    "Everything()": ("ask", ["('Everything',)"]),
+    "release": ("release", ["('NotPrior', None)"]),
+    "revise": ("revise", ["('NotPrior', None)"]),
+    "select": ("select", ["('NotPrior', None)"]),
 }
-"""What the first format had in place of a target."""
+"""What the first format had in place of a call and its targets: the words in its fixtures, and what they mean."""
+
+
+def read(holds, version):
+    """Return what a fixture is to hold: what is written beside it, where words of the first format are data."""
+    if version != "1" or "answers" not in holds:
+        return holds
+    answers = []
+    for answer in holds["answers"]:
+        (call, targets), grains = FIRST_WORDS[answer.pop("target")], answer.pop("units")
+        answers.append({**answer, "call": call, "targets": targets, "grains": grains})
+    return {**holds, "answers": answers}
 
 
 def plain(answer):
@@ -166,7 +183,7 @@ def plain(answer):
     outcome = outcome if isinstance(outcome, bool | int | str | None) else repr(outcome)
     fields = ("hit", "price", "seq", "algorithm", "epsilon", "delta", "candidate", "release")
     more = ("key", "scale", "interval", "prior", "question", "snapshot")
-    asked = {"target": _FIRST_WORDS.get(answer.call) or in_words(*answer.targets), "units": answer.grains}
+    asked = {"call": answer.call, "targets": list(map(repr, answer.targets)), "grains": answer.grains}
     return {"outcome": outcome, **asked, **{field: getattr(answer, field) for field in (*fields, *more)}}
 
 

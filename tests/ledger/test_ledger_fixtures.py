@@ -6,9 +6,11 @@ import warnings
 from contextlib import closing, contextmanager
 
 import pytest
-from tests.ledger.fixture_ledgers import FIXTURES, OPENINGS, copy_of, held, opened, rules, yes
+from tests.ledger.fixture_ledgers import FIXTURES, OPENINGS, copy_of, held, opened, read, rules, yes
 
 import targetcharge as tc
+from targetcharge.accounting.targets.plain import in_words
+from targetcharge.ledger import version_1
 from targetcharge.ledger.sqlite import verify
 
 VERSIONS = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
@@ -22,11 +24,8 @@ def fixture(request, tmp_path, monkeypatch):
         "XDG_STATE_HOME", str(tmp_path / "state")
     )  # each copy is the only one: no witness knows others
     version, name = request.param
-    return (
-        name,
-        copy_of(name, tmp_path, version),
-        json.loads((FIXTURES / version / name / "holds.json").read_text()),
-    )
+    holds = json.loads((FIXTURES / version / name / "holds.json").read_text())
+    return name, copy_of(name, tmp_path, version), read(holds, version)
 
 
 def hits(one):
@@ -133,3 +132,19 @@ def test_the_fixtures_are_of_the_format_that_they_say(name):
     ) as file:
         header = json.loads(file.execute("SELECT header FROM state").fetchone()[0])
     assert (header["format"], header["version"]) == ("targetcharge ledger", 1)
+
+
+@pytest.mark.parametrize("fixture", [("1", "exact")], indirect=True, ids="-".join)
+def test_power_a_target_that_only_reads_the_same_is_noticed(fixture, monkeypatch):
+    """In words this mutant's targets are those of the fixture: what was False is the text 'False'."""
+    name, folder, holds = fixture
+    right = version_1.target
+
+    def wrong(words):
+        name, *prior = right(words)
+        return (name, repr(*prior), "shortened") if prior else (name,)
+
+    monkeypatch.setattr(version_1, "target", wrong)
+    with opened(name, folder) as one:
+        assert {in_words(*answer.targets) for answer in one.transcript} >= {"NotPrior(False)", "NotPrior(7)"}
+        assert held(name, one) != holds

@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
-from tests.tables.chosen_noise import choose_noise
 from tests.tables.lockstep import Parted, Twins, facts, playing
-from tests.tables.tiny import quick
 
-from targetcharge.audit.exact import Claim, View, Views, judge
-from targetcharge.audit.exact.explore import Choices
+from targetcharge.audit.exact import View, Views
 
 LIMIT = 20_000
 
 
-@contextmanager
-def chosen():
-    """Choose all noise, and open tiny tables quickly."""
-    with pytest.MonkeyPatch.context() as monkeypatch, quick(monkeypatch):
-        choose_noise(monkeypatch)
-        yield
+@dataclass
+class Choices:
+    """Which value each draw of one run takes: the first are given, and all further draws take their first value.
+
+    Attributes:
+        given: the place of the value that each of the first draws takes.
+        places: the place that each draw took, and how many there were.
+        weights: the probability of all that was drawn, on either table.
+    """
+
+    given: list[int]
+    places: list[tuple[int, int]] = field(default_factory=list)
+    weights: tuple[float, float] = (1.0, 1.0)
+
+    def draw(self, pair):
+        """Return the value whose turn it is, of those that can occur on either table."""
+        possible = [value for value, chances in pair.items() if any(chances)]
+        drawn = len(self.places)
+        place = self.given[drawn] if drawn < len(self.given) else 0
+        self.places.append((place, len(possible)))
+        first, second = pair[possible[place]]
+        self.weights = self.weights[0] * first, self.weights[1] * second
+        return possible[place]
+
+    def following(self):
+        """Return what is given to the next run, where the last draw that can goes on; None after the last run."""
+        for drawn in reversed(range(len(self.places))):
+            place, count = self.places[drawn]
+            if place + 1 < count:
+                return [*(before for before, _ in self.places[:drawn]), place + 1]
+        return None
 
 
 @dataclass(frozen=True)
@@ -38,6 +58,13 @@ class Seen:
 
     views: Views
     charges: dict[View, float]
+
+    def delta(self, epsilon):
+        """Return the smallest δ with which what is seen is (ε, δ)-indistinguishable, both directions."""
+        pairs = self.views.seen.values()
+        return max(
+            math.fsum(max(0.0, one[side] - math.exp(epsilon) * one[1 - side]) for one in pairs) for side in (0, 1)
+        )
 
     def excess(self, order, price=1.0):
         """Return E[e^{(order-1)·loss - charges}] - 1, the worse direction: at most 0 if all was paid for.
@@ -114,14 +141,3 @@ def paid_by_the_last(table):
 def _view(table, events):
     meters = tuple((meter.totals, meter.hits_left, meter.odometer()) for meter in table.meters)
     return View(tuple(events), meters, tuple(facts(answer) for answer in table.transcript))
-
-
-def claim_of(opened):
-    """Return what the session of a table claims."""
-    with opened(1) as table:
-        return Claim.of(table._session)
-
-
-def verdict(opened, game):
-    """Return whether a game tells more than its session claims."""
-    return judge(explore(opened, game).views, claim_of(opened))

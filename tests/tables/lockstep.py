@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from tests.tables.chosen_noise import ALL, HERE, NONE, pair_of
 
 import targetcharge as tc
+from targetcharge.errors import TargetChargeError
+from targetcharge.sessions import Release
 
 _FAR = 10**6
 """No noise comes so far: its probability is 0 in double precision."""
@@ -38,7 +40,7 @@ class _Player:
         while (call := self._asked.get()) is not None:
             try:
                 done = ("done", call())
-            except (tc.errors.TargetChargeError, KeyboardInterrupt) as error:
+            except (TargetChargeError, KeyboardInterrupt) as error:
                 done = ("failed", error)
             except BaseException as error:  # noqa: BLE001 - told to the test
                 done = ("broken", error)
@@ -87,7 +89,7 @@ def facts(found):
     match found:
         case tc.Answer():
             return repr(dataclasses.replace(found, received=0.0))
-        case tc.sessions.Release():
+        case Release():
             return repr((found.released, found.outcome, found.price, found.seq, found.scale, found.interval))
         case list() | tuple() | tc.Answers():
             return tuple(facts(each) for each in found)
@@ -110,7 +112,7 @@ class Twins:
     @property
     def draws(self):
         """Return how often there was noise: public, since it follows from what was asked and answered."""
-        return len(self._chance.taken)
+        return len(self._chance.places)
 
     def call(self, act, cuts=(), told=ALL, broken=math.inf):
         """Call both tables.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tests.tables.worlds import missing
 
-from targetcharge.tables import questions
+from targetcharge.tables.questions import Count, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ class Measured:
 
 
 def counted(where):
-    return Measured(questions.Count(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
+    return Measured(Count(where), lambda units: sum(any(map(WHERE[where], rows)) for rows in units))
 
 
 def _steps(value, grid, *, whole):
@@ -86,7 +86,7 @@ def totalled(column, bounds, grid, where, *, whole):
     if high < low or not max(abs(low), abs(high)):
         return None
     return Measured(
-        questions.sum(column, lower, upper, where, grid=grid),
+        Sum(column, lower, upper, where, grid),
         lambda units: sum(contribution(rows, column, where, step, low, high, whole=whole) for rows in units),
     )
 

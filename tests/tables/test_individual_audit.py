@@ -13,7 +13,8 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.sizes import size
-from tests.tables.exploring import chosen, claim_of, explore, verdict
+from tests.tables.exploring import explore
+from tests.tables.judged import chosen, claim_of, verdict, within_budget
 from tests.tables.tiny import budget, frames, opener, own, total
 from tests.tables.unit_games import climber, until, wandering
 
@@ -88,8 +89,10 @@ def test_nothing_is_lost_where_many_values_are_one_range(meter):
 ])  # fmt: skip
 def test_the_best_game_attains_exact_accounting(epsilon, hits, aim, questions):
     opened = opener(frames(z=own(1)), epsilon, hits)
-    views = explore(opened, climber(hits, aim, questions)).views
-    found = judge(views, claim_of(opened))
+    seen = explore(opened, climber(hits, aim, questions))
+    views, found = seen.views, judge(seen.views, claim_of(opened))
+    assert within_budget(opened, seen)
+    assert seen.delta(aim * epsilon) == pytest.approx(hockey_stick(views, [aim * epsilon])[0], abs=1e-14)
     told, claimed = float(hockey_stick(views, [aim * epsilon])[0]), exact_delta(epsilon, hits, aim * epsilon)
     assert found.passed
     assert claimed * (0.95 if hits == 3 else 0.99) < told <= claimed * (1 + 1e-9)
@@ -202,6 +205,7 @@ def test_no_random_game_tells_more_than_the_exact_meter_claims(seed):
     game, opened = wandering(seed, "exact")
     seen = explore(opened, game)
     assert judge(seen.views, claim_of(opened)).passed
+    assert within_budget(opened, seen)
     assert judge(seen.views, ODOMETER).passed
     for order in orders(game.epsilon):
         assert seen.excess(order, tc.NotPrior(0).price(order, game.epsilon)) <= ROUNDING
@@ -212,6 +216,7 @@ def test_no_random_game_tells_more_than_the_renyi_meter_claims(seed):
     game, opened = wandering(seed, "renyi")
     seen, claim = explore(opened, game), claim_of(opened)
     assert judge(seen.views, claim).passed
+    assert within_budget(opened, seen)
     assert judge(seen.views, ODOMETER).passed
     assert seen.excess(claim.order) <= ROUNDING
 

@@ -7,7 +7,8 @@ import math
 
 import pyarrow as pa
 import pytest
-from tests.tables.exploring import chosen, claim_of, explore, verdict
+from tests.tables.exploring import explore
+from tests.tables.judged import chosen, claim_of, verdict
 from tests.tables.tiny import budget, frames, opener, own, total
 from tests.tables.unit_games import until
 from tests.tables.unit_mistakes import MISTAKES, broken
