@@ -372,6 +372,6 @@ def interrupts(pipe, path, where, capacity, says):
         pipe.send("interrupted")
     held = session._ledger._transactions.session.held.count
     with sqlite3.connect(path) as database:
-        pipe.send((held, database.execute("SELECT sum(count) FROM tenants").fetchone()[0]))
+        pipe.send((held, database.execute("SELECT sum(count) FROM sessions").fetchone()[0]))
     pipe.send(session.meter.hits)
     session.close()

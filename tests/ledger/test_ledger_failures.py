@@ -278,7 +278,7 @@ HEADER = "UPDATE state SET header = replace(header, ?, ?)"
         ("UPDATE state SET sums = 'x'", ()),
         ("DELETE FROM state", ()),
         ("DROP TABLE state", ()),
-        ("DROP TABLE tenants", ()),
+        ("DROP TABLE sessions", ()),
     ],
 )
 def test_a_damaged_header_is_said_to_be_one(tmp_path, statement, values):
@@ -288,7 +288,7 @@ def test_a_damaged_header_is_said_to_be_one(tmp_path, statement, values):
     edit(path, statement, *values)
     with pytest.raises(tc.LedgerError):
         opened(path)
-    if "tenants" not in statement:
+    if "sessions" not in statement:
         with pytest.raises(tc.LedgerError):
             verify(path)
 

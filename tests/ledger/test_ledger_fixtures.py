@@ -148,3 +148,22 @@ def test_power_a_target_that_only_reads_the_same_is_noticed(fixture, monkeypatch
     with opened(name, folder) as one:
         assert {in_words(*answer.targets) for answer in one.transcript} >= {"NotPrior(False)", "NotPrior(7)"}
         assert held(name, one) != holds
+
+
+def tables(path):
+    """Return the columns of every table."""
+    with closing(sqlite3.connect(path)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")] for name in names}
+
+
+@pytest.mark.parametrize("fixture", [("1", "exact")], indirect=True)
+def test_open_sessions_hold_back_grains_and_files_of_the_first_format_keep_their_words(fixture, tmp_path):
+    path = tmp_path / "new.db"
+    tc.Session([1], tc.Budget(3.0, 1e-6), 0.1, ledger=path).close()
+    assert tables(path)["sessions"] == ["name", "grains", "count"]
+    assert "tenants" not in tables(path)
+    name, folder, _ = fixture
+    with opened_first(name, folder) as one:
+        one.test(yes)
+    assert tables(folder / "ledger.db")["tenants"] == ["name", "units", "count"]

@@ -199,7 +199,7 @@ def test_a_session_that_holds_back_less_than_nothing_is_refused(tmp_path, row):
     database = sqlite3.connect(path)
     database.execute("PRAGMA ignore_check_constraints = 1")
     try:
-        database.execute(f"INSERT INTO tenants VALUES ('x', {row})")
+        database.execute(f"INSERT INTO sessions VALUES ('x', {row})")
     except sqlite3.IntegrityError:
         return  # the file itself does not take it
     finally:
@@ -208,7 +208,7 @@ def test_a_session_that_holds_back_less_than_nothing_is_refused(tmp_path, row):
     with pytest.raises(tc.LedgerError, match="what an open session holds back cannot be read"):
         opened(path, 1)
     database = sqlite3.connect(path)
-    database.execute("DELETE FROM tenants")
+    database.execute("DELETE FROM sessions")
     database.commit()
     database.close()
     with opened(path, 1) as session, pytest.raises(tc.BudgetSpent):

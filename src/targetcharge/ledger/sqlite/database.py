@@ -2,7 +2,7 @@
 
 state     one row: header, number and hash of the last entry, next seq, sums
 entries   number, canonical JSON, hash; seq for answers
-tenants   a row for each open session, with what it holds back
+sessions  a row for each open session, with the grains that it holds back (`tenants` in files of earlier versions)
 pending   drawn outcomes that were not published yet: private to the curator
 """
 
@@ -34,7 +34,7 @@ _TABLES: Final = """
 CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), header TEXT NOT NULL, number INTEGER NOT NULL,
                     head BLOB NOT NULL, next_seq INTEGER NOT NULL, sums TEXT NOT NULL);
 CREATE TABLE entries (number INTEGER PRIMARY KEY, seq INTEGER, body TEXT NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE tenants (name TEXT PRIMARY KEY, units TEXT NOT NULL, count INTEGER NOT NULL);
+CREATE TABLE sessions (name TEXT PRIMARY KEY, grains TEXT NOT NULL, count INTEGER NOT NULL);
 CREATE TABLE pending (release INTEGER PRIMARY KEY, body TEXT NOT NULL);
 """
 
@@ -111,6 +111,7 @@ class Database:
         """Connect to a file that exists."""
         self._path = path
         self._read_only = read_only
+        self._sessions = ""
         stat = path.stat()
         self.file = stat.st_dev, stat.st_ino
         if self.file in _inherited:
@@ -254,26 +255,40 @@ class Database:
         rows = self._connection.execute(sql, (count,)).fetchall()
         return [entry_of(body) for (body,) in reversed(rows)]
 
+    def _table_of_sessions(self) -> str:
+        """Return the name of the table of open sessions: files of earlier versions keep theirs."""
+        if not self._sessions:
+            sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('sessions', 'tenants')"
+            row = self._connection.execute(sql).fetchone()
+            if row is None:
+                msg = "the ledger has lost its table of sessions: it was damaged or changed"
+                raise LedgerError(msg)
+            self._sessions = row[0]
+        return self._sessions
+
     def reservations(self, but: str = "") -> dict[str, Reservation]:
         """Return what each open session holds back, but for one."""
-        sql = "SELECT name, units, count FROM tenants WHERE name <> ?"
+        sql = f"SELECT * FROM {self._table_of_sessions()} WHERE name <> ?"  # noqa: S608 - one of two names
         rows = self._connection.execute(sql, (but,)).fetchall()
         return {name: Reservation.parsed(grains, count) for name, grains, count in rows}
 
     def reservation(self, session: str) -> Reservation | None:
         """Return what a session holds back; None if it has no row."""
-        row = self._connection.execute("SELECT units, count FROM tenants WHERE name = ?", (session,)).fetchone()
-        return Reservation.parsed(*row) if row else None
+        sql = f"SELECT * FROM {self._table_of_sessions()} WHERE name = ?"  # noqa: S608 - one of two names
+        row = self._connection.execute(sql, (session,)).fetchone()
+        return Reservation.parsed(*row[1:]) if row else None
 
     def hold(self, session: str, reservation: Reservation) -> None:
         """Write what a session holds back."""
         row = (session, canonical_json(reservation.grains), reservation.count)
-        self._connection.execute("INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)", row)
+        sql = f"INSERT OR REPLACE INTO {self._table_of_sessions()} VALUES (?, ?, ?)"  # noqa: S608 - one of two names
+        self._connection.execute(sql, row)
 
     def remove_session(self, session: str) -> Reservation | None:
         """Remove a session's row; return what it held back."""
         reservation = self.reservation(session)
-        self._connection.execute("DELETE FROM tenants WHERE name = ?", (session,))
+        sql = f"DELETE FROM {self._table_of_sessions()} WHERE name = ?"  # noqa: S608 - one of two names
+        self._connection.execute(sql, (session,))
         return reservation
 
     def pending(self) -> list[int]:
