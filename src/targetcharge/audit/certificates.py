@@ -20,15 +20,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.accounting.targets import (
-    Between,
-    Boundary,
-    Disagreement,
-    Everything,
-    NotPrior,
-    QTarget,
-    Target,
-)
+from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget, Target
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
@@ -82,7 +74,7 @@ def certify(
     parameter, claimed = target.paper_row(epsilon) if order is None else (0.0, target.price(order, epsilon))
     sign = -1 if order is None else 1  # a q is a lower bound, a price an upper one
     worst, words, tried = -sign * math.inf, "", 0
-    for batch in _published(target, epsilon, count, np.random.default_rng(seed)):
+    for batch in _outcome_laws(target, epsilon, count, np.random.default_rng(seed)):
         values = batch.largest_q(parameter) if order is None else batch.needed_price(order)
         place = int((sign * values).argmax())
         tried += len(values)
@@ -102,7 +94,7 @@ def certify(
 
 @final
 @dataclass(frozen=True)
-class _Published:
+class _OutcomeLaws:
     """The laws of what is published of neighbouring pairs, which outcomes hit, and their names."""
 
     law0: Laws
@@ -154,7 +146,7 @@ def _unshared(law0: Laws, law1: Laws, epsilon: float) -> Laws:
 # What is published, by the type of the target.
 
 
-def _published(target: Target, epsilon: float, count: int, rng: np.random.Generator) -> Iterator[_Published]:
+def _outcome_laws(target: Target, epsilon: float, count: int, rng: np.random.Generator) -> Iterator[_OutcomeLaws]:
     if isinstance(target, Between):
         yield _band(target, epsilon)
         return
@@ -164,15 +156,15 @@ def _published(target: Target, epsilon: float, count: int, rng: np.random.Genera
         match target:
             case NotPrior():
                 for prior in (0, size - 1):
-                    yield _Published(law0, law1, np.arange(size) != prior, names)
+                    yield _OutcomeLaws(law0, law1, np.arange(size) != prior, names)
             case Everything():
-                yield _Published(law0, law1, np.ones(size, dtype=bool), names)
+                yield _OutcomeLaws(law0, law1, np.ones(size, dtype=bool), names)
             case Disagreement():
                 both = tuple(f"{first}{second}" for first, second in itertools.product(names, repeat=2))
-                yield _Published(_run_twice(law0), _run_twice(law1), ~np.eye(size, dtype=bool).ravel(), both)
+                yield _OutcomeLaws(_run_twice(law0), _run_twice(law1), ~np.eye(size, dtype=bool).ravel(), both)
             case Boundary(caution):
                 marked0, marked1 = _boundary_wrapped(law0, caution), _boundary_wrapped(law1, caution)
-                yield _Published(marked0, marked1, np.arange(size + 1) == 0, ("mark", *names))
+                yield _OutcomeLaws(marked0, marked1, np.arange(size + 1) == 0, ("mark", *names))
             case QTarget():
                 yield _at_rate(law0, law1, target.q, epsilon, names)
             case _:
@@ -191,7 +183,7 @@ def _boundary_wrapped(laws: Laws, caution: float) -> Laws:
     return np.hstack([mark, (1 - mark) * laws])
 
 
-def _band(target: Between, epsilon: float) -> _Published:
+def _band(target: Between, epsilon: float) -> _OutcomeLaws:
     """Return the true laws of noisy counts around a band: one apart, half the sensitivity, all of it."""
     low, most = math.ceil(target.low), target.sensitivity
     noise = NoiseLaw.of(rate_for(epsilon, most))
@@ -203,10 +195,10 @@ def _band(target: Between, epsilon: float) -> _Published:
     shifts = {1, math.ceil(most / 2), most}
     pairs = [(laws[count], laws[count + shift]) for shift in sorted(shifts) for count in counts]
     law0, law1 = np.moveaxis(np.array(pairs), 1, 0)
-    return _Published(law0, law1, np.array([False, True, False]), ("below", "between", "above"))
+    return _OutcomeLaws(law0, law1, np.array([False, True, False]), ("below", "between", "above"))
 
 
-def _at_rate(law0: Laws, law1: Laws, q: float, epsilon: float, names: tuple[str, ...]) -> _Published:
+def _at_rate(law0: Laws, law1: Laws, q: float, epsilon: float, names: tuple[str, ...]) -> _OutcomeLaws:
     """Return pairs with a part of all hits (or misses) moved across, so that their q is just the declared one."""
     hits = np.arange(law0.shape[1]) % 2 == 0
     unshared = _unshared(law0, law1, epsilon)
@@ -223,7 +215,7 @@ def _at_rate(law0: Laws, law1: Laws, q: float, epsilon: float, names: tuple[str,
     moved = np.where(hits, np.where(lower, 1 - kept[:, None], 0.0), np.where(lower, 0.0, raised[:, None]))
     stays = np.where(hits & lower, kept[:, None], 1 - moved)
     parts = [np.hstack([law * np.clip(share, _NEVER, 1) for share in (stays, moved)]) for law in (law0, law1)]
-    return _Published(parts[0], parts[1], np.append(hits, ~hits), (*names, *(f"{name} moved" for name in names)))
+    return _OutcomeLaws(parts[0], parts[1], np.append(hits, ~hits), (*names, *(f"{name} moved" for name in names)))
 
 
 def _over(above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float) -> NDArray[np.float64]:

@@ -191,9 +191,9 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)
-            said = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else f"from {entry.first.key!r} on"
+            outcomes = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else f"from {entry.first.key!r} on"
             count, paid = counted(len(entry), "answer"), f"{len(hits):,} × {price}" if hits else "free"
-            return received, f"{count} of {what}", said, price if len(hits) == 1 else paid
+            return received, f"{count} of {what}", outcomes, price if len(hits) == 1 else paid
         case Spent(why, _, count, algorithm):
             return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
         case DeltaSpent(grains):

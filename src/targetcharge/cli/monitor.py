@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, final
@@ -34,7 +35,7 @@ from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from io import FileIO
 
     from targetcharge.cli.asking import Stop
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from targetcharge.tables.monitor import Alert
     from targetcharge.tables.opening import TableOpening
 
-    Tell = Callable[[str], None]
+    Notify = Callable[[str], None]
 
 _DAY: Final = dt.timedelta(days=1)
 _ENDING: Final = "-monitor"
@@ -71,92 +72,115 @@ def monitor(
     3 refused or budget spent (also if something fired), 4 ledger or output cannot be written, 5 computation
     failed, 7 table cannot be read, 130 Ctrl-C.
     """
-    file, first, last = read_file(questions), _date("--since", since), _date("--until", until) or _yesterday()
-    tell = (lambda _: None) if quiet else note
+    first, last = _date("--since", since), _date("--until", until) or _yesterday()
+    run = MonitorRun(read_file(questions), first, last, (lambda _: None) if quiet else note)
     if dry_run:
-        _rehearse(file, first, last, tell)
+        run.rehearse()
     else:
-        with file_locked(questions, tell):
-            _look(file, first, last, tell)
+        with file_locked(questions, run.notify):
+            run.look()
 
 
-def _look(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> None:
-    """Look at the days that are due; end with the code that says what happened, what needs a hand comes first."""
-    opening = _opening(file)
-    ledger = Path(str(opening.ledger))
-    with ExitStack() as until_end:
-        engine: Engine | None = None
-        if is_first(opening):  # a mistake makes nothing
-            engine = opening.engine()
-            until_end.callback(engine.close)
-            _days(_monitor(opening.rehearse(engine), file), file, first, last, tell)
-        noted = until_end.enter_context(note_locked(ledger, tell))
-        stop = until_end.enter_context(stoppable())
-        if is_first(opening):
-            tell(f"making the ledger {ledger}")
-        else:  # maybe since the wait: then it says which files the source had
-            engine = None
-        table = until_end.enter_context(opening.open(engine or opening.engine()))
-        checked = _monitor(table, file)
-        delivery = Delivery(noted, inspect(ledger).state.ledger, file.name, file.alerts)
-        days = _days(checked, file, first, last, tell)
-        looked, fired, refusal = _catch_up(checked, days, delivery, stop, tell)
-        left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
-        tell(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
-    if stop.wanted:
-        raise typer.Exit(INTERRUPTED)
-    if refusal is not None:
-        raise refusal
-    if fired:
-        raise typer.Exit(FIRED)
+@final
+@dataclass(frozen=True)
+class MonitorRun:
+    """One run of the rules of a file.
 
+    Attributes:
+        file: what is asked.
+        first: the first day to look at, if the monitor has looked at none yet.
+        last: the last day to look at.
+        notify: tells something on the error stream.
+    """
 
-def _catch_up(
-    checked: Monitor, days: Iterable[dt.date], delivery: Delivery, stop: Stop, tell: Tell
-) -> tuple[int, int, tc.Refused | None]:
-    """Look at days, after telling what an earlier run did not; return how many, how many alerts, why it ended."""
-    looked, fired = 0, _deliver(checked, delivery, tell)
-    try:
-        for day in days:
-            look = checked.look(day)
-            looked += 1
-            fired += _deliver(checked, delivery, tell)
-            if look.refusal is not None:
-                left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
-                tell(f"{day}: not answered: {left}")
-                return looked, fired, look.refusal
-            if stop.wanted:
-                break
-    except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
-        if not stop.hurried:
-            raise
-    return looked, fired, None
+    file: MonitorFile
+    first: dt.date | None
+    last: dt.date
+    notify: Notify
 
+    def look(self) -> None:
+        """Look at the days that are due; end with the code that says what happened, what needs a hand first."""
+        opening = _opening(self.file)
+        ledger = Path(str(opening.ledger))
+        with ExitStack() as until_end:
+            engine: Engine | None = None
+            if is_first(opening):  # a mistake makes nothing
+                engine = opening.engine()
+                until_end.callback(engine.close)
+                self._days(_monitor(opening.rehearse(engine), self.file))
+            noted = until_end.enter_context(note_locked(ledger, self.notify))
+            stop = until_end.enter_context(stoppable())
+            if is_first(opening):
+                self.notify(f"making the ledger {ledger}")
+            else:  # maybe since the wait: then it says which files the source had
+                engine = None
+            table = until_end.enter_context(opening.open(engine or opening.engine()))
+            checked = _monitor(table, self.file)
+            delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)
+            looked, fired, refusal = self._catch_up(checked, delivery, stop)
+            left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+            self.notify(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
+        if stop.wanted:
+            raise typer.Exit(INTERRUPTED)
+        if refusal is not None:
+            raise refusal
+        if fired:
+            raise typer.Exit(FIRED)
 
-def _deliver(checked: Monitor, delivery: Delivery, tell: Tell) -> int:
-    alerts = checked.alerts(delivery.last_seq, former=True)
-    delivery.tell(alerts)
-    for alert in alerts:
-        tell(str(alert))
-    return len(alerts)
+    def _catch_up(self, checked: Monitor, delivery: Delivery, stop: Stop) -> tuple[int, int, tc.Refused | None]:
+        """Deliver what an earlier run did not, look at days; return how many, how many alerts, why it ended."""
+        days = self._days(checked)
+        looked, fired = 0, self._deliver(checked, delivery)
+        try:
+            for day in days:
+                look = checked.look(day)
+                looked += 1
+                fired += self._deliver(checked, delivery)
+                if look.refusal is not None:
+                    left = listed([rule if key is None else f"{rule} {key}" for rule, key in look.unanswered])
+                    self.notify(f"{day}: not answered: {left}")
+                    return looked, fired, look.refusal
+                if stop.wanted:
+                    break
+        except (KeyboardInterrupt, tc.ComputationFailed):  # what an engine makes of the second Ctrl-C
+            if not stop.hurried:
+                raise
+        return looked, fired, None
 
+    def _deliver(self, checked: Monitor, delivery: Delivery) -> int:
+        alerts = checked.alerts(delivery.last_seq, former=True)
+        delivery.deliver(alerts)
+        for alert in alerts:
+            self.notify(str(alert))
+        return len(alerts)
 
-def _rehearse(file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> None:
-    """Print what would be asked first. The ledger is read and not opened, so that nothing is noted beside it."""
-    opening = _opening(file)
-    with rehearsed(opening, lambda table: _monitor(table, file)) as (table, checked):
-        if not is_first(opening):
-            entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
-            checked.learn(answer for entry in entries for answer in answers_in(entry))
-        days = _days(checked, file, first, last, tell)
-        if not checked.due(days[0]):  # the last day was answered
-            days = days[1:]
-        if not days:
-            say("nothing is due\n")
-            return
-        say(f"{counted(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:\n")
-        for question in checked.due(days[0]):
-            say(f"\n{table.preview(question)}\n")
+    def _days(self, checked: Monitor) -> list[dt.date]:
+        """Return the days to look at: from the last one on, of which something may be unanswered."""
+        if self.first is not None and checked.last is not None:
+            self.notify(f"--since is ignored: the monitor {checked.name!r} has looked at {checked.last} already")
+        checked.check_day(self.last, "--until")
+        start = checked.last or self.first or self.last
+        if self.last < start:
+            expected = f"{self.last} or earlier, the last day to look at"
+            raise tc.InvalidParameter("--since", start.isoformat(), expected)
+        return [self.last] if self.file.day is None else tc.days(start, self.last).listed()
+
+    def rehearse(self) -> None:
+        """Print what would be asked first. The ledger is read and not opened: nothing is noted beside it."""
+        opening = _opening(self.file)
+        with rehearsed(opening, lambda table: _monitor(table, self.file)) as (table, checked):
+            if not is_first(opening):
+                entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
+                checked.learn(answer for entry in entries for answer in answers_in(entry))
+            days = self._days(checked)
+            if not checked.due(days[0]):  # the last day was answered
+                days = days[1:]
+            if not days:
+                say("nothing is due\n")
+                return
+            say(f"{counted(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:\n")
+            for question in checked.due(days[0]):
+                say(f"\n{table.preview(question)}\n")
 
 
 def _opening(file: MonitorFile) -> TableOpening:
@@ -192,17 +216,6 @@ def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
     return Monitor(table, [rule for _, rule in file.rules], file.day, name=file.name)
 
 
-def _days(checked: Monitor, file: MonitorFile, first: dt.date | None, last: dt.date, tell: Tell) -> list[dt.date]:
-    """Return the days to look at: from the last one on, of which something may be unanswered."""
-    if first is not None and checked.last is not None:
-        tell(f"--since is ignored: the monitor {checked.name!r} has looked at {checked.last} already")
-    checked.check_day(last, "--until")
-    start = checked.last or first or last
-    if last < start:
-        raise tc.InvalidParameter("--since", start.isoformat(), f"{last} or earlier, the last day to look at")
-    return [last] if file.day is None else tc.days(start, last).listed()
-
-
 def _date(option: str, text: str | None) -> dt.date | None:
     if text is None:
         return None
@@ -232,7 +245,7 @@ class Delivery:
         self._last_seqs = _noted(note, ledger)
         self.last_seq = self._last_seqs.get(monitor, 0)
 
-    def tell(self, alerts: Sequence[Alert]) -> None:
+    def deliver(self, alerts: Sequence[Alert]) -> None:
         """Tell alerts, and note that they were told; where that cannot be written, the next run tells them."""
         if not alerts:
             return
@@ -272,30 +285,30 @@ def say(lines: str) -> None:
 
 
 @contextmanager
-def file_locked(questions: Path, tell: Tell) -> Iterator[None]:
+def file_locked(questions: Path, notify: Notify) -> Iterator[None]:
     """Let runs of one file wait for each other from their start, also where there is no ledger yet."""
     with questions.open("rb") as file:
-        _lock(file.fileno(), tell)
+        _lock(file.fileno(), notify)
         yield
 
 
 @contextmanager
-def note_locked(ledger: Path, tell: Tell) -> Iterator[FileIO]:
+def note_locked(ledger: Path, notify: Notify) -> Iterator[FileIO]:
     """Open the note beside a ledger, when no other run of a monitor on it is under way; others wait for this."""
     try:
         note = _opened(ledger.with_name(ledger.name + _ENDING), os.O_RDWR, 0o600)
     except OSError as error:
         raise Mistake(str(ledger), f"this ledger cannot be written: {error.strerror}") from None
     with note:
-        _lock(note.fileno(), tell)
+        _lock(note.fileno(), notify)
         yield note
 
 
-def _lock(file: int, tell: Tell) -> None:
+def _lock(file: int, notify: Notify) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        tell("waiting for another run of a monitor to end")
+        notify("waiting for another run of a monitor to end")
         fcntl.flock(file, fcntl.LOCK_EX)
 
 

@@ -117,15 +117,15 @@ def _draw(planned: tc.Plan, file: Path) -> None:
     most = max(10, 2 * max(bought))
     counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
     axes = figure.add_subplot()
-    for way in catalogue(planned.target):
+    for accounting in catalogue(planned.target):
         values: list[float] = []
         with suppress(TooLarge):
-            for count in counts if query <= way.max_epsilon else ():
-                values.append(way.epsilon(query, int(count), planned.budget.delta))  # noqa: PERF401 - as far as it goes
+            for count in counts if query <= accounting.max_epsilon else ():
+                values.append(accounting.epsilon(query, int(count), planned.budget.delta))  # noqa: PERF401 - as far as it goes
         if values:
-            color, width = _STYLES.get(way.name, ("tab:red", 1.5))
-            asked = way.pays_for != HITS
-            label = f"{way.name} (questions)" if asked else way.name
+            color, width = _STYLES.get(accounting.name, ("tab:red", 1.5))
+            asked = accounting.pays_for != HITS
+            label = f"{accounting.name} (questions)" if asked else accounting.name
             axes.plot(
                 counts[: len(values)], values, ":" if asked else "-", label=label, color=color, linewidth=width
             )

@@ -171,12 +171,10 @@ class Item(NamedTuple):
 
 
 def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
-    """Return the question that fields describe. What is not given is not there.
+    """Return the question that fields describe; what is not given is not there. Errors name them as `spell` does.
 
-    Args:
-        fields: where, threshold, between (low and high), side, sum, lower, upper, grid, distinct, per_unit, prior,
-            tolerance, by name.
-        spell: how the user wrote a name.
+    They are where, threshold, between (low and high), side, sum, lower, upper, grid, distinct, per_unit, prior and
+    tolerance.
     """
     what = what_of(fields, spell)
     forms = [name for name in _FORMS if name in fields]

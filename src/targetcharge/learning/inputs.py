@@ -75,11 +75,11 @@ def features(estimator: BaseEstimator, name: str, table: ArrayLike, *, reset: bo
     if "0 feature(s)" in problem:
         expected = f"wider: 0 feature(s) (shape={np.asarray(table).shape}) while a minimum of 1 is required."
         raise InvalidParameter(name, type(table), expected)
-    said = next((phrase for words, phrase in _PROBLEMS.items() if words in problem), "a table of numbers")
-    if wrong_type and said not in _PROBLEMS.values():
+    expected = next((phrase for words, phrase in _PROBLEMS.items() if words in problem), "a table of numbers")
+    if wrong_type and expected not in _PROBLEMS.values():
         msg = f"{name} must be made of numbers: each argument must be a number or a string that reads as a number"
         raise TypeError(msg)
-    raise InvalidParameter(name, type(table), said)
+    raise InvalidParameter(name, type(table), expected)
 
 
 def labels(y: object, records: int) -> NDArray[np.generic]:
@@ -193,9 +193,9 @@ def rehearse(
             predicted = np.asarray(clone(estimator).fit(made_up, y).predict(made_up))
             known = predicted.shape == y.shape and bool((encode(predicted, classes) >= 0).all())
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         # Not how many records: with units that number is private.
-        expected = f"a classifier that can learn from made-up records of {columns} columns; it said: {said}"
+        expected = f"a classifier that can learn from made-up records of {columns} columns; it said: {text}"
         raise InvalidParameter(name, estimator, expected) from error
     if not known:
         raise InvalidParameter(name, estimator, "a classifier: on made-up data it predicts what is no class")

@@ -111,9 +111,10 @@ class RobustStream:
             InvalidParameter: naming an item or weight that cannot be one; none was taken in.
         """
         with self._turn():
-            checked, heavy = self._checked(items, weights)
+            checked, weight_array = self._checked(items, weights)
             self._whole = False
-            failure = attempt(partial(self._copies.update, checked, heavy))  # what it says is about one copy
+            # What it says is about one copy.
+            failure = attempt(partial(self._copies.update, checked, weight_array))
             if failure is not None:
                 raise failure.error()
             self._whole = True
@@ -143,11 +144,12 @@ class RobustStream:
             InvalidParameter: naming an item or weight that cannot be one; none was taken in.
         """
         with self._turn():
-            checked, heavy = self._checked(items, weights)
+            checked, weight_array = self._checked(items, weights)
 
             def rows(first: int, last: int) -> NDArray[np.float64]:
                 self._whole = False  # until all is published: what fails on the way leaves nobody to know how far
-                return self._copies.follow(checked[first:last], None if heavy is None else heavy[first:last])
+                part = None if weight_array is None else weight_array[first:last]
+                return self._copies.follow(checked[first:last], part)
 
             values = self._publisher.publish(len(checked), rows)
             self._whole = True
@@ -161,8 +163,8 @@ class RobustStream:
         listed: Items = items if isinstance(items, np.ndarray) else list(items)
         if isinstance(listed, np.ndarray) and listed.ndim != 1:
             raise InvalidParameter("items", f"an array of shape {listed.shape}", "one-dimensional")
-        heavy = None if weights is None else _weights(weights, len(listed))
-        return self._copies.check(listed, heavy), heavy
+        weight_array = None if weights is None else _weights(weights, len(listed))
+        return self._copies.check(listed, weight_array), weight_array
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -229,8 +231,8 @@ def _weights(weights: ArrayLike, count: int) -> NDArray[np.float64]:
         raise InvalidParameter("weights", weights, expected) from None
     if given.shape != (count,) or given.dtype.kind not in "iuf":
         raise InvalidParameter("weights", weights, expected)
-    heavy = given.astype(np.float64)
-    wrong = heavy[~np.isfinite(heavy)]
+    weight_array = given.astype(np.float64)
+    wrong = weight_array[~np.isfinite(weight_array)]
     if len(wrong):
         raise InvalidParameter("weights", wrong[0].item(), expected)
-    return heavy
+    return weight_array

@@ -18,6 +18,7 @@ worst: ... questions by ...
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, final
@@ -32,7 +33,7 @@ from targetcharge.audit.exact.tools import TOOLS, usable
 from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from targetcharge.audit.exact.explore import Opened
     from targetcharge.audit.exact.player import Player
@@ -213,9 +214,12 @@ def attack(
     session.close()
     questions = checks.positive_integer(questions, "questions")
     restarts = 2 * len(chosen) if restarts is None else checks.positive_integer(restarts, "restarts")
-    strategies = search.strategies(np.random.default_rng(seed), chosen, scale, questions, restarts, steps)
-    for done, strategy in enumerate(strategies, 1):
-        search.consider(strategy)
+    rng = np.random.default_rng(seed)
+    for done, (restart, step) in enumerate(itertools.product(range(restarts), range(1 + steps)), 1):
+        if step == 0:
+            search.restart(_fresh(rng, restart, chosen, scale, questions))
+        elif search.kept is not None:
+            search.play(search.kept.changed(rng, chosen))
         if progress is not None:
             progress(done, restarts * (1 + steps), search.best.ratio if search.best else 0.0)
         if search.best and not search.best.passed:
@@ -226,53 +230,51 @@ def attack(
     return replace(search.best, runs=search.paths)
 
 
+def _fresh(
+    rng: np.random.Generator, restart: int, tools: tuple[str, ...], epsilons: tuple[float, ...], questions: int
+) -> Strategy:
+    """Return a strategy to start from: the first ones play a tool alone each, the others up to three."""
+    mixed = tuple(str(tool) for tool in rng.choice(tools, int(rng.integers(1, 4))))
+    alone = restart < len(tools)
+    aim = max(epsilons) * (1, 0, 2, math.inf)[restart % 4]
+    menu = (tools[restart],) if alone else mixed
+    return Strategy(menu, epsilons, questions, aim, int(rng.integers(1 << 20)), steady=alone)
+
+
 @final
 class _Search:
-    """The state of a search: the best of all, and the best since the last restart."""
+    """The state of a search.
+
+    Attributes:
+        best: the verdict on the best game of all.
+        kept: the strategy of the best game since the last restart.
+        paths: of all games.
+    """
 
     def __init__(self, opened: Opened, claim: Claim | Running, limit: int) -> None:
         self._opened, self._claim, self._limit = opened, claim, limit
         self.best: Verdict | None = None
+        self.kept: Strategy | None = None
+        self._ratio = 0.0
         self.paths = 0
-        self._present: tuple[float, Strategy] | None = None
 
-    def strategies(
-        self,
-        rng: np.random.Generator,
-        tools: tuple[str, ...],
-        epsilons: tuple[float, ...],
-        questions: int,
-        restarts: int,
-        steps: int,
-    ) -> Iterator[Strategy]:
-        """Yield strategies: fresh ones, and changes of the best since."""
-        for restart in range(restarts):
-            self._present = None
-            mixed = tuple(str(tool) for tool in rng.choice(tools, int(rng.integers(1, 4))))
-            alone = restart < len(tools)
-            menu = (tools[restart],) if alone else mixed
-            aim = max(epsilons) * (1, 0, 2, math.inf)[restart % 4]
-            yield Strategy(menu, epsilons, questions, aim, int(rng.integers(1 << 20)), steady=alone)
-            for _ in range(steps):
-                if self._present is None:
-                    break
-                yield self._present[1].changed(rng, tools)
+    def restart(self, strategy: Strategy) -> None:
+        """Forget the strategy that was kept, and play another."""
+        self.kept = None
+        self.play(strategy)
 
-    def consider(self, strategy: Strategy) -> None:
+    def play(self, strategy: Strategy) -> None:
         """Play a strategy, with fewer questions if it branches too much, and keep it if it is better."""
-        while True:
-            try:
-                views = explore(self._opened, strategy, self._limit)
-            except TooLarge:
-                if strategy.questions == 1:
-                    return
-                strategy = replace(strategy, questions=max(1, strategy.questions * 2 // 3), visited={})
-            else:
-                break
+        try:
+            views = explore(self._opened, strategy, self._limit)
+        except TooLarge:
+            if strategy.questions > 1:
+                self.play(replace(strategy, questions=max(1, strategy.questions * 2 // 3), visited={}))
+            return
         self.paths += views.paths
         verdict = judge(views, self._claim, strategy.words())
-        if self._present is None or verdict.ratio >= self._present[0]:
-            self._present = verdict.ratio, strategy
+        if self.kept is None or verdict.ratio >= self._ratio:
+            self.kept, self._ratio = strategy, verdict.ratio
         if self.best is None or (not verdict.passed, verdict.ratio) > (not self.best.passed, self.best.ratio):
             self.best = verdict
 

@@ -108,10 +108,14 @@ def losses(views: Views) -> NDArray[np.float64]:
 
 def hockey_stick(views: Views, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return, for each ε, the smallest δ with which what is seen is (ε, δ)-indistinguishable, either way."""
+    return excess(views, np.asarray(epsilons, dtype=np.float64)[:, None])
+
+
+def excess(views: Views, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ (law - e^ε·other)₊ over the views, either way: for an ε of each view, or for rows of them."""
     first, second = views.weights.T
-    factors = np.exp(np.asarray(epsilons, dtype=np.float64))[:, None]
-    forward = np.maximum(0.0, first - factors * second).sum(axis=1)
-    backward = np.maximum(0.0, second - factors * first).sum(axis=1)
+    forward = np.maximum(0.0, first - np.exp(epsilons) * second).sum(axis=-1)
+    backward = np.maximum(0.0, second - np.exp(epsilons) * first).sum(axis=-1)
     return np.asarray(np.maximum(forward, backward))
 
 

@@ -28,7 +28,7 @@ from targetcharge.accounting.exact.lattice import Lattice, Level
 from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.accounting.renyi import log_delta_of_total, renyi_epsilon
 from targetcharge.accounting.targets import Kind, NotPrior, Target
-from targetcharge.audit.exact.explore import hockey_stick, losses, moment
+from targetcharge.audit.exact.explore import excess, hockey_stick, losses, moment
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import from_grains
@@ -274,12 +274,7 @@ def _judge_moment(views: Views, claim: Claim, order: float, by_curve: Verdict) -
 def _judge_running(views: Views, claim: Running, worst: str) -> Verdict:
     """Return whether E[(1 - e^{shown - L})₊] ≤ δ; reported as a δ, at the largest ε shown."""
     shown = np.array([claim.epsilon(view) for view in views.seen])
-    first, second = views.weights.T
-    attained = max(
-        float(np.maximum(0.0, law - np.exp(shown) * other).sum())
-        for law, other in ((first, second), (second, first))
-    )
-    delta = claim.delta(views)
+    attained, delta = float(excess(views, shown)), claim.delta(views)
     return Verdict(
         passed=attained <= delta * (1 + ROUNDING) + _NOISE,
         mode="exact",

@@ -91,13 +91,7 @@ class Player:
         return self._choices.draw(pair)
 
     def algorithm(
-        self,
-        pair: Pair,
-        epsilon: float,
-        delta: float = 0.0,
-        *,
-        targets: tuple[Support, ...] = ANY_PRIOR,
-        default_target: Target | None = None,
+        self, pair: Pair, epsilon: float, delta: float = 0.0, *, targets: tuple[Support, ...] = ANY_PRIOR
     ) -> Algorithm:
         """Return an algorithm that draws from a pair.
 
@@ -112,7 +106,7 @@ class Player:
                 raise InvalidParameter(
                     "targets", target, "NotPrior, Everything or a QTarget; else use `between`, …"
                 )
-        return self._drawing(pair, epsilon, delta, targets, default_target)
+        return self._drawing(pair, epsilon, delta, targets)
 
     def between(self, band: Between, counts: tuple[int, int], epsilon: float) -> Algorithm:
         """Return a noisy count against a band, on two datasets with these counts."""
@@ -127,12 +121,12 @@ class Player:
         """Return `tc.twice` of an algorithm that draws from a pair."""
         return self._with_law(twice(self.algorithm(pair, epsilon, delta)), pairs.both_runs(pair))
 
-    def agreement(self, pair: Pair, epsilon: float, delta: float = 0.0) -> Algorithm:
+    def agreement(self, pair: Pair, epsilon: float) -> Algorithm:
         """Return `tc.agreement` of an algorithm that draws from a pair."""
-        return self._with_law(agreement(self.algorithm(pair, epsilon, delta)), pairs.agreed(pair))
+        return self._with_law(agreement(self.algorithm(pair, epsilon)), pairs.agreed(pair))
 
     def _drawing(
-        self, pair: Pair, epsilon: float, delta: float, targets: tuple[Support, ...], own: Target | None
+        self, pair: Pair, epsilon: float, delta: float, targets: tuple[Support, ...], own: Target | None = None
     ) -> Algorithm:
         run = Algorithm("finite", epsilon, delta, lambda _data, _entropy: self.draw(pair), targets, own)
         return self._with_law(run, pair)
@@ -159,11 +153,7 @@ class Player:
         return self._ask(f"prior {prior!r}", lambda: self.session.ask_prior(algorithm, prior), algorithm, looks)
 
     def _ask(
-        self,
-        label: str,
-        call: Callable[[], Answer],
-        algorithm: Algorithm,
-        same: Callable[[object, object], bool],
+        self, label: str, call: Callable[[], Answer], algorithm: Algorithm, same: Callable[[object, object], bool]
     ) -> Answer | None:
         law = self._law(algorithm)
 

@@ -108,12 +108,7 @@ def black_box(
     noises = noise_features([samples.learn, samples.choose], data, claim.epsilon)
     counted = samples.counted[0].total()
     events = candidates(
-        samples.learn,
-        samples.choose,
-        [*default_features(seen), *noises, *own],
-        claim.delta,
-        alpha,
-        runs=counted,
+        samples.learn, samples.choose, [*default_features(seen), *noises, *own], claim.delta, alpha, runs=counted
     )
     verdict = _verdict(varied(events, EVENTS), samples, claim, alpha, runs, confidence)
     limits = [_ended(samples), left_out(seen), _blind(events, samples)]

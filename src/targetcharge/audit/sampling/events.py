@@ -231,13 +231,9 @@ def candidates(
 ) -> list[Event]:
     """Return for every feature, tail and direction the events that promise the most, the best first.
 
-    Args:
-        learn: where log-likelihood ratios are learnt.
-        choose: where cuts are chosen; for numbers that were not learnt, besides where the others were.
-        features: what to look at.
-        delta: the δ of the claim.
-        alpha: by which the bound of a counted event may fail.
-        runs: on each input in which the events will be counted.
+    Log-likelihood ratios are learnt from one part of the samples, and cuts are chosen in another; those of
+    numbers, which are not learnt, in both. The events will be counted in so many runs on each input, and the
+    bound of each may fail with probability α.
     """
     events: list[Event] = []
     for score in scores(learn, features):

@@ -123,13 +123,7 @@ def _checked(function: Callable[[object], object], published: Published) -> Hash
 
 
 def noise_features(parts: Sequence[Tallies], data: tuple[object, object], epsilon: float) -> list[Feature]:
-    """Return the features of floats that look like sums with noise of floating point.
-
-    Args:
-        parts: what was published on the inputs, in runs that are not counted.
-        data: the inputs.
-        epsilon: the ε of the claim.
-    """
+    """Return the features of floats that look like sums with noise of floating point, in uncounted runs."""
     floats: dict[Path, tuple[list[float], list[float]]] = {}
     for tallies, side in itertools.product(parts, (0, 1)):
         for published in tallies[side]:

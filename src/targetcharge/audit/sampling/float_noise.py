@@ -83,9 +83,7 @@ class Noise:
 def digits(value: object, noise: Noise) -> int | None:
     """Return how many binary digits t = exp(-|value - centre|/scale) has at least, with room for what was rounded.
 
-    Args:
-        value: what was published; None is returned for what is no finite number, or too far out.
-        noise: the centre and the scale that it may have had.
+    None for what is no finite number, or too far out.
     """
     published = float_of(value)
     if published is None or not math.isfinite(published):
@@ -109,12 +107,7 @@ def likely_noises(
     """Return for each input the noise that its floats look like a sum with; none where they look like nothing.
 
     Centres are tried that somebody would release: round numbers and statistics of the data, near the median. The
-    scales are round numbers, such numbers over ε, or 1 over them.
-
-    Args:
-        values: floats that were published on the inputs.
-        data: the inputs.
-        epsilon: the ε of the claim.
+    scales are round numbers, such numbers over the claimed ε, or 1 over them.
     """
     noises = (
         _likely(np.array(published, dtype=np.float64), rows, epsilon)
@@ -133,8 +126,8 @@ def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> Noise 
     farthest = values[np.argsort(np.abs(values - middle))[-_FARTHEST:]]
     precision = _SINGLE if np.array_equal(farthest.astype(np.float32), farthest) else _DOUBLE
     window = _WINDOW / math.sqrt(len(values))
-    centres = list(itertools.islice(_centres(middle, window * spread, data), _MOST_CENTRES))
-    scales = list(itertools.islice(_scales(spread, window, epsilon), _MOST_SCALES))
+    centres = list(dict.fromkeys(_centres(middle, window * spread, data)))[:_MOST_CENTRES]
+    scales = list(dict.fromkeys(_scales(spread, window, epsilon)))[:_MOST_SCALES]
     if not centres or not scales:
         return None
     evidence = np.array([_evidence(farthest, centre, np.array(scales), precision) for centre in centres])
@@ -173,12 +166,9 @@ def _binades(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _centres(middle: float, window: float, data: object) -> Iterator[float]:
-    """Yield centres, the likeliest first, each once."""
-    seen: set[float] = set()
-    for centre in itertools.chain([float(round(middle))], _statistics(data), _round_near(middle, window)):
-        if abs(centre - middle) <= window and centre not in seen:
-            seen.add(centre)
-            yield centre
+    """Return centres in the window, the likeliest first."""
+    centres = itertools.chain([float(round(middle))], _statistics(data), _round_near(middle, window))
+    return (centre for centre in centres if abs(centre - middle) <= window)
 
 
 def _round_near(middle: float, window: float) -> Iterator[float]:
@@ -206,14 +196,11 @@ def _statistics(data: object) -> Iterator[float]:
 
 
 def _scales(spread: float, window: float, epsilon: float) -> Iterator[float]:
-    """Yield scales, the likeliest first, each once."""
-    seen: set[float] = set()
+    """Return scales in the window, the likeliest first."""
     claimed = (number / epsilon for number in _short(spread * epsilon, window))
     inverse = (1 / number for number in _short(1 / spread, window))
-    for scale in itertools.chain(claimed, _short(spread, window), inverse):
-        if abs(scale / spread - 1) <= window and scale not in seen:
-            seen.add(scale)
-            yield scale
+    scales = itertools.chain(claimed, _short(spread, window), inverse)
+    return (scale for scale in scales if abs(scale / spread - 1) <= window)
 
 
 def _short(near: float, window: float) -> Iterator[float]:

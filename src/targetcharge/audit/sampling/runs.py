@@ -119,16 +119,7 @@ def collect(
     workers: int,
     progress: Callable[[int, int], object] | None = None,
 ) -> Samples:
-    """Return the samples of so many runs on each input.
-
-    Args:
-        subject: what to run.
-        data: the two inputs.
-        runs: on each input; a quarter to learn, a quarter to choose, half to count.
-        seed: of everything the audit decides.
-        workers: processes.
-        progress: told how many of how many runs are done.
-    """
+    """Return the samples of so many runs on each input: a quarter to learn, a quarter to choose, half to count."""
     samples = Samples(*((Counter(), Counter()) for _ in range(3)))
     probes, done = {}, 0
     try:

@@ -135,11 +135,11 @@ class OpenedMeter:
     def _paper(self) -> Row | None:
         """Return the best of the paper's forms; of several targets the dearest."""
         query, budget, hits = self.terms.query_epsilon, self.budget, self.bought
-        forms = [[way for way in catalogue(target) if way.of_paper] for target in self.targets]
+        forms = [[form for form in catalogue(target) if form.of_paper] for target in self.targets]
         if not all(forms):
             return None
-        costs = [[_tried(way.epsilon, query, hits, budget.delta) for way in ways] for ways in forms]
-        bought = [[_tried(way.hits, query, budget) for way in ways] for ways in forms]
+        costs = [[_tried(form.epsilon, query, hits, budget.delta) for form in of_target] for of_target in forms]
+        bought = [[_tried(form.hits, query, budget) for form in of_target] for of_target in forms]
         least = [min((cost for cost in of_target if cost is not None), default=math.inf) for of_target in costs]
         most = [max((hits for hits in of_target if hits is not None), default=-1) for of_target in bought]
         epsilon, buys = max(least), min(most)

@@ -63,12 +63,12 @@ class Chart(NamedTuple):
 
 def timeline(history: History) -> Chart:
     """Return answers, hits, and what was charged against the capacity, over time; there must be an answer."""
-    when = history.contents
-    places, hits = when.positions(), [charge for charge in when.charges if charge.hits]
+    contents = history.contents
+    places, hits = contents.positions(), [charge for charge in contents.charges if charge.hits]
     hit_places = places[np.array([charge.entry for charge in hits], dtype=np.int64)]
-    if when.timed:
+    if contents.timed:
         counts = (
-            np.array(when.counts, dtype=np.float64),
+            np.array(contents.counts, dtype=np.float64),
             np.array([charge.hits for charge in hits], dtype=np.float64),
         )
         above = [_bars("Answers", places, counts[0]), _bars("Hits", hit_places, counts[1])]
@@ -76,10 +76,10 @@ def timeline(history: History) -> Chart:
         strokes = np.unique(np.round(hit_places * (_ACROSS - 2)).astype(int) + 1)  # those in one place are one
         path = "".join(f"M{place} 0v20" for place in strokes)
         above = [Panel(20, (("stroke", path),), "Hits", "each a stroke")]
-    later = list(when.snapshots.items())[1 : _MOST_SNAPSHOTS + 1]
+    later = list(contents.snapshots.items())[1 : _MOST_SNAPSHOTS + 1]
     marks = tuple(Words(float(places[entry]), f"data {snapshot}", "snapshot") for snapshot, entry in later)
     return Chart(
-        "when", "Answers and hits over time", (*above, _steps(history, places)), marks, tuple(_ticks(when))
+        "when", "Answers and hits over time", (*above, _steps(history, places)), marks, tuple(_ticks(contents))
     )
 
 
@@ -120,12 +120,12 @@ def _steps(history: History, places: NDArray[np.float64]) -> Panel:
     return Panel(height, tuple(shapes), heading, "", right, not inspection.individual)
 
 
-def _charged(when: Contents, which: int, places: NDArray[np.float64]) -> list[tuple[int, int]]:
+def _charged(contents: Contents, which: int, places: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Return where a meter was charged, from 0 to 1000, and the grains charged by then."""
-    at = np.array([places[charge.entry] if len(places) else 0.5 for charge in when.charges])
+    at = np.array([places[charge.entry] if len(places) else 0.5 for charge in contents.charges])
     sums, total = [(0, 0)], 0
     for charge in np.argsort(at, kind="stable").tolist():
-        total += when.charges[charge].grains[which]
+        total += contents.charges[charge].grains[which]
         place = round(float(at[charge]) * _ACROSS)
         if place == sums[-1][0] and len(sums) > 1:
             sums.pop()
@@ -133,13 +133,13 @@ def _charged(when: Contents, which: int, places: NDArray[np.float64]) -> list[tu
     return sums
 
 
-def _ticks(when: Contents) -> Iterator[Words]:
+def _ticks(contents: Contents) -> Iterator[Words]:
     """Return moments or numbers of answers; the same one only once."""
-    start, end = when.ends
+    start, end = contents.ends
     span = end - start
     values = {tick: start + tick * span for tick in reversed(_TICKS)}
-    said = {instant(at, span) if when.timed else f"no. {round(at):,}": tick for tick, at in values.items()}
-    for words, tick in said.items():
+    texts = {instant(at, span) if contents.timed else f"no. {round(at):,}": tick for tick, at in values.items()}
+    for words, tick in texts.items():
         yield Words(tick, words, "quiet inner" if tick in _INNER else "quiet")
 
 

@@ -145,9 +145,7 @@ def signature(ledger: str) -> str:
 def page(history: History, written: float) -> str:
     """Return the page about a ledger; an error if it is known to be damaged, and holds what no ledger does.
 
-    Args:
-        history: of the ledger.
-        written: when, in seconds since 1970: the only thing on it that the ledger does not decide.
+    When it is written, in seconds since 1970, is the only thing on it that the ledger does not decide.
     """
     from jinja2 import TemplateError  # noqa: PLC0415 - as above
 
