@@ -134,16 +134,16 @@ def test_a_budget_that_is_spent(whole):
 KILLED = """
 import os, signal
 from targetcharge.cli.monitor import Delivery
-tell = Delivery.tell
+deliver = Delivery.deliver
 def killed(self, alerts):
     if alerts:
         {}
         os.kill(os.getpid(), signal.SIGKILL)
-Delivery.tell = killed
+Delivery.deliver = killed
 """
 
 
-@pytest.mark.parametrize("when", ["pass", "tell(self, alerts)"])
+@pytest.mark.parametrize("when", ["pass", "deliver(self, alerts)"])
 def test_an_alert_is_told_after_kill_9(whole, when):
     """Killed after the answer is durable: before the alert is told, or after."""
     words = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-01")

@@ -19,7 +19,7 @@ ALL = ("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04
 KILLED = """
 import os, signal
 from targetcharge.cli.monitor import Delivery
-Delivery.tell = lambda self, alerts: alerts and os.kill(os.getpid(), signal.SIGKILL)
+Delivery.deliver = lambda self, alerts: alerts and os.kill(os.getpid(), signal.SIGKILL)
 """
 
 

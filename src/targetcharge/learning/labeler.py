@@ -257,7 +257,8 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         made_up = np.zeros((1, len(self.classes_)), np.int64)
         made_up[0, 0] = self.teachers
         with self._open(_MEMORY) as session:
-            self._label(Votes(made_up, self.teachers), session, "rehearsal", 0, self.classes_[:1])
+            prior = self.classes_[:1] if self.mode == "prior" else None
+            label(Votes(made_up, self.teachers), session, prior=prior, name="rehearsal", **self._settings)
         size, columns = len(private.part) // self.teachers, requests.shape[1]
         inputs.rehearse("estimator", self.estimator, columns, self.classes_, size)
         if self.student is not None:
@@ -303,36 +304,19 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Label the requests that have no answer yet, until the budget is spent; in rounds in mode "prior"."""
         labels = self._known(session, name)
         if self.mode != "prior":
-            return self._label(votes, session, name, labels)
+            return label(votes, session, start=labels, name=name, **self._settings)
         for end in round_ends(len(votes), self.rounds):
             if end > labels.asked and labels.refusal is None:
-                prior = predictions(self._student, requests, labels)
-                labels = self._label(votes[:end], session, name, labels, prior[:end])
+                prior = predictions(self._student, requests, labels)[:end]
+                labels = label(votes[:end], session, prior=prior, start=labels, name=name, **self._settings)
         return replace(labels.resized(len(votes)), refusal=labels.refusal)
 
-    def _label(
-        self,
-        votes: Votes,
-        session: Session,
-        name: str,
-        start: int | Labels,
-        prior: NDArray[np.generic] | None = None,
-    ) -> Labels:
-        return label(
-            votes,
-            session,
-            teachers=self.teachers,
-            epsilon=self.query_epsilon,
-            mechanism=self.mechanism,
-            mode=self.mode,
-            prior=prior if self.mode == "prior" else None,
-            caution=self.caution,
-            threshold=self.threshold,
-            threshold_epsilon=self.threshold_epsilon,
-            classes=tuple(self.classes_.tolist()),
-            start=start,
-            name=name,
-        )
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """Return what `label` takes from the parameters."""
+        same = ("teachers", "mechanism", "mode", "caution", "threshold", "threshold_epsilon")
+        settings = {name: getattr(self, name) for name in same}
+        return {**settings, "epsilon": self.query_epsilon, "classes": tuple(self.classes_.tolist())}
 
     def _check_labels(self, *, spent_before: bool) -> None:
         """Refuse labels from which no student can learn, and say which parameter to change.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Game = Callable[[Player], None]
     """What an analyst does: calls that follow from what was seen."""
 
-    Reading = tuple[Totals, int, Odometer]
+    MeterFacts = tuple[Totals, int, Odometer]
     """What one meter shows: totals, hits left, the odometer."""
 
 LIMIT: Final = 100_000
@@ -65,7 +65,7 @@ class View:
     """
 
     events: tuple[tuple[object, ...], ...]
-    meters: tuple[Reading, ...]
+    meters: tuple[MeterFacts, ...]
     transcript: tuple[tuple[object, ...], ...]
     pending: tuple[int, ...] = ()
 

@@ -31,7 +31,7 @@ from targetcharge.sessions.select import sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
 
-    from targetcharge.audit.exact.explore import Choices, Reading, Tree
+    from targetcharge.audit.exact.explore import Choices, MeterFacts, Tree
     from targetcharge.audit.exact.pairs import Pair
     from targetcharge.mechanisms.algorithm import Support
     from targetcharge.sessions import Session
@@ -254,7 +254,7 @@ class Player:
         """Return the hits that are left, on the meter that has the most."""
         return max(meter.hits_left for meter in self.session.meters)
 
-    def meters(self) -> tuple[Reading, ...]:
+    def meters(self) -> tuple[MeterFacts, ...]:
         """Return what the meters show."""
         return tuple((meter.totals, meter.hits_left, meter.odometer()) for meter in self.session.meters)
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from targetcharge.audit.sampling.subject import Subject
 
     Places = list[tuple[int, int]]
-    """For every run of a batch: its part and its input."""
+    """For every run of a chunk: its part and its input."""
 
-_BATCHES: Final = 64
-_SMALLEST_BATCH: Final = 25
+_CHUNKS: Final = 64
+_SMALLEST_CHUNK: Final = 25
 _PROBE: Final = 48
 """Runs by which two workers that repeat each other are found out."""
 
@@ -97,13 +97,13 @@ class PredictableEntropy:
         return self._generator.integers(0, 2**64, size=count, dtype=np.uint64)
 
 
-class Batch(NamedTuple):
+class WorkerCounts(NamedTuple):
     """What a worker brings back.
 
     Attributes:
         counts: what was published, by part and input.
         worker: its process.
-        probe: what its first runs on the first input gave, if this is its first batch.
+        probe: what its first runs on the first input gave, if this is its first chunk.
     """
 
     counts: dict[tuple[int, int], Counter[Published]]
@@ -123,12 +123,12 @@ def collect(
     samples = Samples(*((Counter(), Counter()) for _ in range(3)))
     probes, done = {}, 0
     try:
-        for batch in _work(subject, data, _batches(runs, seed), seed, workers):
-            for (part, side), counts in batch.counts.items():
+        for chunk in _work(subject, data, _chunks(runs, seed), seed, workers):
+            for (part, side), counts in chunk.counts.items():
                 samples[part][side].update(counts)
                 done += counts.total()
-            if batch.probe:
-                probes[batch.worker] = batch.probe
+            if chunk.probe:
+                probes[chunk.worker] = chunk.probe
             if progress:
                 progress(done, 2 * runs)
     except CannotCountError as error:
@@ -141,22 +141,22 @@ def collect(
     return samples
 
 
-def _batches(runs: int, seed: int) -> list[Places]:
+def _chunks(runs: int, seed: int) -> list[Places]:
     quarter = runs // 4
     parts = [0] * quarter + [1] * quarter + [2] * (runs - 2 * quarter)
     places = [(part, side) for side in (0, 1) for part in parts]
     random.Random(seed).shuffle(places)  # noqa: S311 - the order of an audit
-    size = max(_SMALLEST_BATCH, math.ceil(len(places) / _BATCHES))
+    size = max(_SMALLEST_CHUNK, math.ceil(len(places) / _CHUNKS))
     return [places[start : start + size] for start in range(0, len(places), size)]
 
 
 def _work(
-    subject: Subject, data: tuple[object, object], batches: list[Places], seed: int, workers: int
-) -> Iterator[Batch]:
+    subject: Subject, data: tuple[object, object], chunks: list[Places], seed: int, workers: int
+) -> Iterator[WorkerCounts]:
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():  # most functions cannot be pickled
         worker = _Worker(subject, data, seed, probes=False)
         with _own_generators():
-            yield from (worker.run(index, places) for index, places in enumerate(batches))
+            yield from (worker.run(index, places) for index, places in enumerate(chunks))
         return
     with warnings.catch_warnings():
         # Python warns of threads and fork: a worker uses nothing that another thread may have locked.
@@ -164,7 +164,7 @@ def _work(
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _start, (subject, data, seed))
         with pool:
             try:
-                futures = [pool.submit(_run, index, places) for index, places in enumerate(batches)]
+                futures = [pool.submit(_run, index, places) for index, places in enumerate(chunks)]
                 for future in as_completed(futures):
                     yield future.result()
             finally:
@@ -175,7 +175,7 @@ class _Worker:
     def __init__(self, subject: Subject, data: tuple[object, object], seed: int, *, probes: bool) -> None:
         self._subject, self._data, self._seed, self._probes = subject, data, seed, probes
 
-    def run(self, index: int, places: Places) -> Batch:
+    def run(self, index: int, places: Places) -> WorkerCounts:
         counts: dict[tuple[int, int], Counter[Published]] = {}
         probe: tuple[Published, ...] = ()
         if self._probes:
@@ -185,10 +185,10 @@ class _Worker:
         entropy = self._seeded(index, 0)
         for part, side in places:
             counts.setdefault((part, side), Counter())[self._subject.run(self._data[side], entropy)] += 1
-        return Batch(counts, os.getpid(), probe)
+        return WorkerCounts(counts, os.getpid(), probe)
 
     def _seeded(self, *key: int) -> PredictableEntropy:
-        """Return a batch's own bits, and seed the generators that all code of a process shares with others."""
+        """Return a chunk's own bits, and seed the generators that all code of a process shares with others."""
         own, shared = np.random.SeedSequence(self._seed, spawn_key=key).spawn(2)
         state = shared.generate_state(2)
         random.seed(int(state[0]))
@@ -204,7 +204,7 @@ def _start(subject: Subject, data: tuple[object, object], seed: int) -> None:
     _worker = _Worker(subject, data, seed, probes=True)
 
 
-def _run(index: int, places: Places) -> Batch:
+def _run(index: int, places: Places) -> WorkerCounts:
     if _worker is None:
         raise RuntimeError
     return _worker.run(index, places)
