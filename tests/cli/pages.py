@@ -47,8 +47,8 @@ class Page(HTMLParser):
         return [each for each in self.elements if each.name == name and wanted.items() <= each.attributes.items()]
 
     def one(self, name, **attributes):
-        (found,) = self.all(name, **attributes)
-        return found
+        (result,) = self.all(name, **attributes)
+        return result
 
     def section(self, name):
         return self.one("section", **{"aria-labelledby": name})

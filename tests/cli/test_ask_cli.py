@@ -20,26 +20,26 @@ RENYI = (*TERMS, "--meter", "renyi", "--epsilon", 30)
 
 @pytest.mark.usefixtures("folder")
 def test_a_hit_is_told_with_its_interval_and_what_is_left():
-    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS)
-    assert found.code == 0
-    answer, closing = found.out.splitlines()
+    result = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS)
+    assert result.code == 0
+    answer, closing = result.out.splitlines()
     assert answer.startswith("count(age > 65) >= 9000: ")
     assert answer.endswith(", a hit, which costs 1")
     assert closing == (
         "1 answered, 1 hit, 6 hits left. All that is ever published with visits.parquet.ledger.db is"
         " (3, 1e-06)-differentially private for units of patient."
     )
-    assert found.err == "tct: made the ledger visits.parquet.ledger.db\n"
+    assert result.err == "tct: made the ledger visits.parquet.ledger.db\n"
 
 
 @pytest.mark.usefixtures("opened")
 def test_a_miss_is_free_and_no_error():
-    found = run("ask", "visits.parquet", "age > 75", "--threshold", 20_000)
-    assert (found.code, found.err) == (0, "")
-    assert found.out.startswith(
+    result = run("ask", "visits.parquet", "age > 75", "--threshold", 20_000)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(
         "count(age > 75) >= 20000: below the threshold (95% interval: up to 20,029), free\n"
     )
-    assert "0 hits, 7 hits left" in found.out
+    assert "0 hits, 7 hits left" in result.out
 
 
 @pytest.mark.usefixtures("opened")
@@ -68,22 +68,22 @@ def test_rows_as_units():
 )
 @pytest.mark.usefixtures("opened")
 def test_what_is_given_must_agree_with_the_ledger(options, difference):
-    found = run("ask", "visits.parquet", *options)
-    assert (found.code, found.out) == (3, "")
-    assert difference in found.err
+    result = run("ask", "visits.parquet", *options)
+    assert (result.code, result.out) == (3, "")
+    assert difference in result.err
     assert hits() == 0
 
 
 @pytest.mark.usefixtures("opened")
 def test_json_is_one_document():
-    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--json")
-    (answer,) = found.json["answers"]
+    result = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--json")
+    (answer,) = result.json["answers"]
     low, high = answer["interval"]
     assert low < answer["outcome"] < high
     assert (answer["question"], answer["hit"], answer["price"]) == ("count(age > 65) >= 9000", True, 1.0)
     assert (answer["key"], answer["seq"]) == (None, 2)
     assert answer["scale"] == pytest.approx(10)
-    assert found.json["meter"] == {
+    assert result.json["meter"] == {
         "unit": {"kind": "column", "name": "patient"},
         "meter": "exact",
         "charging": "shared",
@@ -92,14 +92,14 @@ def test_json_is_one_document():
         "hits": 1,
         "hits_left": 6,
     }
-    assert (found.json["stopped"], found.json["unanswered"]) == (None, [])
-    assert found.err == ""
+    assert (result.json["stopped"], result.json["unanswered"]) == (None, [])
+    assert result.err == ""
 
 
 @pytest.mark.usefixtures("opened")
 def test_csv_is_rows():
-    found = run("ask", "visits.parquet", "county IN ('Kent', 'Devon')", "--threshold", 9000, "--csv")
-    heads, cells = csv.reader(io.StringIO(found.out))
+    result = run("ask", "visits.parquet", "county IN ('Kent', 'Devon')", "--threshold", 9000, "--csv")
+    heads, cells = csv.reader(io.StringIO(result.out))
     assert heads == ["question", "outcome", "hit", "price", "low", "high", "scale", "seq"]
     row = dict(zip(heads, cells, strict=True))
     assert (row["question"], row["hit"]) == ("count(county IN ('Kent', 'Devon')) >= 9000", "true")
@@ -129,10 +129,10 @@ def test_csv_is_rows():
 )
 @pytest.mark.usefixtures("folder")
 def test_every_form_of_question(options, words, hit):
-    found = run("ask", "visits.parquet", *options, *RENYI)
-    assert found.code == 0
-    assert words in found.out
-    assert ("a hit, which costs" in found.out) is hit
+    result = run("ask", "visits.parquet", *options, *RENYI)
+    assert result.code == 0
+    assert words in result.out
+    assert ("a hit, which costs" in result.out) is hit
 
 
 def test_marks_in_words():
@@ -143,9 +143,9 @@ def test_marks_in_words():
 @pytest.mark.parametrize("options", [["--between", 10, 20], ["--side", 10]])
 @pytest.mark.usefixtures("opened")
 def test_the_exact_meter_has_no_price_for_bands(options):
-    found = run("ask", "visits.parquet", *options)
-    assert found.code == 3
-    assert "ask with --meter renyi" in found.err
+    result = run("ask", "visits.parquet", *options)
+    assert result.code == 3
+    assert "ask with --meter renyi" in result.err
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_the_exact_meter_has_no_price_for_bands(options):
 )
 def test_mistakes_leave_no_ledger_behind(folder, options, sentence):
     meter = ["--meter", "renyi"] if {"--side", "--between"} & set(options) else []
-    found = run("ask", "visits.parquet", *TERMS, *meter, *options)
-    assert sentence in found.err
-    assert (found.code, found.out) == (2, "")
+    result = run("ask", "visits.parquet", *TERMS, *meter, *options)
+    assert sentence in result.err
+    assert (result.code, result.out) == (2, "")
     assert not list(folder.glob("*ledger*"))
 
 
@@ -195,9 +195,9 @@ def test_mistakes_leave_no_ledger_behind(folder, options, sentence):
 )
 @pytest.mark.usefixtures("folder")
 def test_what_is_no_option_is_refused(options):
-    found = run("ask", "visits.parquet", *TERMS, *options)
-    assert (found.code, found.out) == (2, "")
-    assert "Error" in found.err
+    result = run("ask", "visits.parquet", *TERMS, *options)
+    assert (result.code, result.out) == (2, "")
+    assert "Error" in result.err
 
 
 @pytest.mark.parametrize(
@@ -211,25 +211,25 @@ def test_what_is_no_option_is_refused(options):
 )
 @pytest.mark.usefixtures("folder")
 def test_what_is_missing_for_a_new_ledger_is_named(options, missing):
-    found = run("ask", "visits.parquet", "--threshold", 9000, *options)
-    assert found.code == 2
-    assert found.err.startswith(f"tct: {missing}, since there is no ledger visits.parquet.ledger.db yet")
+    result = run("ask", "visits.parquet", "--threshold", 9000, *options)
+    assert result.code == 2
+    assert result.err.startswith(f"tct: {missing}, since there is no ledger visits.parquet.ledger.db yet")
 
 
 @pytest.mark.parametrize(("options", "name"), [([], "TABLE"), (TERMS, "source")])
 def test_a_table_that_is_not_there(folder, options, name):
-    found = run("ask", "visit.parquet", *options)
-    assert found.code == 2
-    assert found.err.startswith(f"tct: {name} is 'visit.parquet'; it must be a")
+    result = run("ask", "visit.parquet", *options)
+    assert result.code == 2
+    assert result.err.startswith(f"tct: {name} is 'visit.parquet'; it must be a")
     assert not list(folder.glob("*ledger*"))
 
 
 def test_a_table_that_cannot_be_read(folder):
     (folder / "visits.parquet").write_bytes(b"PAR1 Kent is a secret PAR1")
-    found = run("ask", "visits.parquet", *TERMS)
-    assert found.code == 7
-    assert "cannot be read as a table" in found.err
-    assert "Kent" not in found.err
+    result = run("ask", "visits.parquet", *TERMS)
+    assert result.code == 7
+    assert "cannot be read as a table" in result.err
+    assert "Kent" not in result.err
 
 
 def test_a_ledger_that_is_none(opened):
@@ -240,32 +240,32 @@ def test_a_ledger_that_is_none(opened):
 @pytest.mark.usefixtures("folder")
 def test_a_ledger_of_another_session_is_refused():
     tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger="visits.parquet.ledger.db").close()
-    found = run("ask", "visits.parquet")
-    assert found.code == 3
-    assert "is not of a table: choose another with --ledger" in found.err
+    result = run("ask", "visits.parquet")
+    assert result.code == 3
+    assert "is not of a table: choose another with --ledger" in result.err
 
 
 def test_a_ledger_elsewhere(folder):
     (folder / "ledgers").mkdir()
     run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--ledger", "ledgers/v.db")
-    found = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json")
-    assert (found.json["meter"]["hits_left"], found.json["ledger"]) == (5, "ledgers/v.db")
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json")
+    assert (result.json["meter"]["hits_left"], result.json["ledger"]) == (5, "ledgers/v.db")
     assert not list(folder.glob("*ledger.db"))
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_pattern_needs_a_ledger():
     assert "there is no place beside a pattern" in run("ask", "visits*.csv", *TERMS).err
-    found = run("ask", "visits*.csv", "--threshold", 9000, *TERMS, "--ledger", "v.db")
-    assert (found.code, "1 hit" in found.out) == (0, True)
+    result = run("ask", "visits*.csv", "--threshold", 9000, *TERMS, "--ledger", "v.db")
+    assert (result.code, "1 hit" in result.out) == (0, True)
 
 
 def test_changed_data_must_be_vouched_for(opened):
     table = opened / "visits.parquet"
     pd.read_parquet(table)[:-3].to_parquet(table)
-    found = run("ask", "visits.parquet", "--threshold", 9000)
-    assert found.code == 3
-    assert "open it with --new-data" in found.err
+    result = run("ask", "visits.parquet", "--threshold", 9000)
+    assert result.code == 3
+    assert "open it with --new-data" in result.err
     assert hits() == 0
     assert run("ask", "visits.parquet", "--threshold", 9000, "--new-data").code == 0
     assert hits() == 1
@@ -304,30 +304,30 @@ def test_a_table_is_opened_once_and_a_predicate_is_read_once(words, charging, mo
 
 @pytest.mark.usefixtures("folder")
 def test_columns_of_a_csv_file_are_declared():
-    found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS)
-    assert found.code == 2
-    assert "as --type age=integer" in found.err
+    result = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS)
+    assert result.code == 2
+    assert "as --type age=integer" in result.err
     for about in (("--sum", "fare", "--lower", 0, "--upper", 5), ("--questions", "q.csv")):
         Path("q.csv").write_text("where,threshold\nage > 65,9\n")
         assert "as --type age=integer" in run("ask", "visits.csv", *about, *TERMS).err
     by_days = ("--by", "seen", "--days", "2013-01-01:2013-01-02", "--threshold", 9)
     assert "as --type age=integer" in run("watch", "visits.csv", *by_days, *TERMS).err
-    found = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=integer")
-    assert (found.code, "1 hit" in found.out) == (0, True)
+    result = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=integer")
+    assert (result.code, "1 hit" in result.out) == (0, True)
 
 
 def test_a_preview_asks_nothing_and_makes_no_ledger(folder):
-    found = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS, "--preview")
-    assert (found.code, found.err) == (0, "")
-    assert "price of a hit: 1" in found.out
-    assert "false alarm" in found.out
+    result = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, *TERMS, "--preview")
+    assert (result.code, result.err) == (0, "")
+    assert "price of a hit: 1" in result.out
+    assert "false alarm" in result.out
     assert not list(folder.glob("*ledger*"))
 
 
 @pytest.mark.usefixtures("opened")
 def test_a_preview_as_json():
-    (found,) = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--preview", "--json").json
-    assert found["question"] == "count(age > 65) >= 9000"
+    (result,) = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--preview", "--json").json
+    assert result["question"] == "count(age > 65) >= 9000"
     assert hits() == 0
 
 
@@ -335,14 +335,14 @@ def test_a_preview_as_json():
 def test_a_spent_budget_is_exit_code_3():
     for _ in range(7):
         assert run("ask", "visits.parquet", "--threshold", 9000).code == 0
-    found = run("ask", "visits.parquet", "--threshold", 9000)
-    assert found.code == 3
-    assert found.out.startswith("not answered: count(*) >= 9000\n0 answered, 0 hits, 0 hits left.")
-    assert "does not cover it" in found.err
-    found = run("ask", "visits.parquet", "--threshold", 9000, "--json")
-    assert (found.code, found.json["answers"]) == (3, [])
-    assert found.json["unanswered"] == ["count(*) >= 9000"]
-    assert "does not cover it" in found.json["stopped"]
+    result = run("ask", "visits.parquet", "--threshold", 9000)
+    assert result.code == 3
+    assert result.out.startswith("not answered: count(*) >= 9000\n0 answered, 0 hits, 0 hits left.")
+    assert "does not cover it" in result.err
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--json")
+    assert (result.code, result.json["answers"]) == (3, [])
+    assert result.json["unanswered"] == ["count(*) >= 9000"]
+    assert "does not cover it" in result.json["stopped"]
 
 
 @pytest.mark.usefixtures("opened")
@@ -366,9 +366,9 @@ def test_answers_are_printed_though_closing_fails(monkeypatch):
         raise tc.LedgerError(msg)
 
     monkeypatch.setattr(tc.Table, "close", broken)
-    found = run("ask", "visits.parquet", "--threshold", 9000)
-    assert (found.code, found.err) == (4, "tct: the disk is full\n")
-    assert "1 answered, 1 hit" in found.out
+    result = run("ask", "visits.parquet", "--threshold", 9000)
+    assert (result.code, result.err) == (4, "tct: the disk is full\n")
+    assert "1 answered, 1 hit" in result.out
 
 
 @pytest.mark.usefixtures("opened")
@@ -386,8 +386,8 @@ def test_what_has_no_price_is_not_allowed(monkeypatch):
         raise tc.NotAllowed(msg)
 
     monkeypatch.setattr(tc.Table, "preview", refused)
-    found = run("ask", "visits.parquet", "--threshold", 9000)
-    assert (found.code, found.out, found.err) == (3, "", "tct: this has no finite price\n")
+    result = run("ask", "visits.parquet", "--threshold", 9000)
+    assert (result.code, result.out, result.err) == (3, "", "tct: this has no finite price\n")
 
 
 def test_a_ledger_that_is_lost_on_the_way(opened, monkeypatch):
@@ -400,8 +400,8 @@ def test_a_ledger_that_is_lost_on_the_way(opened, monkeypatch):
 
     monkeypatch.setattr(DuckDBEngine, "measure_by", lost)
     options = ("--by", "county", "--keys", "Kent", "--threshold", 5000)
-    found = run("watch", "visits.parquet", *options, "--json")
-    assert (found.code, found.json["answers"], found.json["unanswered"]) == (4, [], ["Kent"])
+    result = run("watch", "visits.parquet", *options, "--json")
+    assert (result.code, result.json["answers"], result.json["unanswered"]) == (4, [], ["Kent"])
 
 
 @pytest.mark.usefixtures("opened")

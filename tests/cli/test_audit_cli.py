@@ -75,9 +75,9 @@ def objects(rows):
 
 @pytest.fixture
 def file(tmp_path):
-    found = tmp_path / "mine.py"
-    found.write_text(SOURCE)
-    return found
+    result = tmp_path / "mine.py"
+    result.write_text(SOURCE)
+    return result
 
 
 def audit(file, function, *options, data=("people", "fewer")):
@@ -87,9 +87,9 @@ def audit(file, function, *options, data=("people", "fewer")):
 
 
 def test_an_honest_algorithm_passes(file):
-    found = audit(file, "count")
-    assert found.exit_code == 0
-    text = " ".join(found.output.split())
+    result = audit(file, "count")
+    assert result.exit_code == 0
+    text = " ".join(result.output.split())
     assert text.startswith(
         "passed count claims ε = 1 at δ = 0; 2,000 runs on each input show that it is at least 0."
     )
@@ -97,11 +97,11 @@ def test_an_honest_algorithm_passes(file):
 
 
 def test_a_false_claim_has_an_exit_code_of_its_own(file):
-    found = audit(file, "boast")
-    assert found.exit_code == AUDIT_FAILED
+    result = audit(file, "boast")
+    assert result.exit_code == AUDIT_FAILED
     assert AUDIT_FAILED not in {0, 1, *EXIT_CODES.values()}
-    assert found.output.startswith("FAILED boast claims ε = 0.5")
-    assert "Most telling: " in found.output
+    assert result.output.startswith("FAILED boast claims ε = 0.5")
+    assert "Most telling: " in result.output
 
 
 def test_options_are_the_claim_of_a_plain_function(file):
@@ -112,18 +112,18 @@ def test_options_are_the_claim_of_a_plain_function(file):
 
 
 def test_a_session_knows_its_claim(file):
-    found = json.loads(audit(file, "session", "--json").output)
-    assert (found["claimed"], found["at"], found["passed"]) == (1.0, 0.1, True)
+    result = json.loads(audit(file, "session", "--json").output)
+    assert (result["claimed"], result["at"], result["passed"]) == (1.0, 0.1, True)
 
 
 def test_json_is_the_verdict_and_follows_from_the_seed(file):
     one, again, other = (audit(file, "count", "--json", "--seed", seed).output for seed in "112")
     assert one == again != other
-    found = json.loads(one)
-    assert found["function"] == "count"
-    assert found["mode"] == "sampling"
-    assert found["confidence"] == 0.999
-    assert len(found["curve"]) > 10
+    result = json.loads(one)
+    assert result["function"] == "count"
+    assert result["mode"] == "sampling"
+    assert result["confidence"] == 0.999
+    assert len(result["curve"]) > 10
 
 
 def test_inputs_as_literals_and_files(file, tmp_path):
@@ -137,8 +137,8 @@ def test_inputs_as_literals_and_files(file, tmp_path):
 @pytest.mark.parametrize("function", ["count", "boast"])
 def test_a_picture(file, tmp_path, ending, function):
     picture = tmp_path / f"audit.{ending}"
-    found = audit(file, function, "--plot", str(picture))
-    assert f"picture: {picture}" in found.output.replace("\n", "")
+    result = audit(file, function, "--plot", str(picture))
+    assert f"picture: {picture}" in result.output.replace("\n", "")
     assert picture.read_bytes().startswith(b"\x89PNG" if ending == "png" else b"<?xml")
 
 
@@ -174,22 +174,22 @@ def test_a_picture(file, tmp_path, ending, function):
     ],
 )
 def test_bad_input(file, function, options, data, message):
-    found = audit(file, function, *options, data=data)
-    assert isinstance(found.exception, tc.InvalidParameter)
-    assert message in str(found.exception)
+    result = audit(file, function, *options, data=data)
+    assert isinstance(result.exception, tc.InvalidParameter)
+    assert message in str(result.exception)
 
 
 @pytest.mark.parametrize("what", ["mine.py", "no.py:count", "mine.txt:count"])
 def test_files_that_are_not_there(what):
-    found = CliRunner().invoke(app, ["audit", what, "--data0", "[]", "--data1", "[1]"])
-    assert isinstance(found.exception, tc.InvalidParameter)
-    assert "FILE.py:FUNCTION" in str(found.exception)
+    result = CliRunner().invoke(app, ["audit", what, "--data0", "[]", "--data1", "[1]"])
+    assert isinstance(result.exception, tc.InvalidParameter)
+    assert "FILE.py:FUNCTION" in str(result.exception)
 
 
 def test_a_file_that_cannot_be_run(tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0")
-    found = audit(tmp_path / "broken.py", "count")
-    assert "in a file that can be run: ZeroDivisionError" in str(found.exception)
+    result = audit(tmp_path / "broken.py", "count")
+    assert "in a file that can be run: ZeroDivisionError" in str(result.exception)
 
 
 def test_as_a_user_runs_it(file):
@@ -208,9 +208,9 @@ def test_as_a_user_runs_it(file):
 
 def test_a_file_that_leaves_is_refused(tmp_path):
     (tmp_path / "leaves.py").write_text("import sys; sys.exit(0)")
-    found = audit(tmp_path / "leaves.py", "count")
-    assert isinstance(found.exception, tc.InvalidParameter)
-    assert "in a file that can be run: SystemExit(0)" in str(found.exception)
+    result = audit(tmp_path / "leaves.py", "count")
+    assert isinstance(result.exception, tc.InvalidParameter)
+    assert "in a file that can be run: SystemExit(0)" in str(result.exception)
 
 
 CLASSES = """
@@ -242,29 +242,29 @@ def wrapped(rows):
 def test_classes_of_the_audited_file_come_back_from_workers(tmp_path, function):
     (tmp_path / "random_colours.py").write_text(CLASSES)
     options = ["--epsilon", "1", "--workers", "2", "--runs", "200"]
-    found = audit(tmp_path / "random_colours.py", function, *options, data=("[1]", "[]"))
-    assert (found.exit_code, found.exception) == (0, None)
+    result = audit(tmp_path / "random_colours.py", function, *options, data=("[1]", "[]"))
+    assert (result.exit_code, result.exception) == (0, None)
 
 
 def test_json_alone_is_on_the_standard_output(file):
-    found = audit(file, "prints", "--epsilon", "1", "--json", "--runs", "100")
-    assert json.loads(found.stdout)["passed"]
-    assert "a word on the way" in found.stderr
+    result = audit(file, "prints", "--epsilon", "1", "--json", "--runs", "100")
+    assert json.loads(result.stdout)["passed"]
+    assert "a word on the way" in result.stderr
 
 
 @pytest.mark.parametrize(("name", "message"), [("no/audit.png", "a folder that exists"), ("audit.xyz", "one of")])
 def test_a_picture_that_cannot_be_drawn_is_refused_before_the_runs(file, tmp_path, monkeypatch, name, message):
     monkeypatch.setattr("targetcharge.cli.audit.black_box", None)
-    found = audit(file, "boast", "--plot", str(tmp_path / name))
-    assert isinstance(found.exception, tc.InvalidParameter)
-    assert message in str(found.exception)
+    result = audit(file, "boast", "--plot", str(tmp_path / name))
+    assert isinstance(result.exception, tc.InvalidParameter)
+    assert message in str(result.exception)
 
 
 def test_a_picture_that_cannot_be_written_does_not_hide_a_failure(file, tmp_path):
     folder = tmp_path / "audit.png"
     folder.mkdir()
-    found = audit(file, "boast", "--plot", str(folder))
-    assert found.exit_code == AUDIT_FAILED
-    assert found.stdout.startswith("FAILED boast")
-    assert "a file that can be written" in found.stderr
+    result = audit(file, "boast", "--plot", str(folder))
+    assert result.exit_code == AUDIT_FAILED
+    assert result.stdout.startswith("FAILED boast")
+    assert "a file that can be written" in result.stderr
     assert isinstance(audit(file, "count", "--plot", str(folder)).exception, tc.InvalidParameter)

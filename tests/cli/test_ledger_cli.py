@@ -103,18 +103,18 @@ def test_a_look_at_a_ledger_takes_no_log_from_an_open_session(ledger):
 
 
 def test_verify_accepts_what_was_written(ledger):
-    found = run("verify", ledger)
-    assert found.exit_code == 0
-    assert "every hash and every total is right" in found.output
+    result = run("verify", ledger)
+    assert result.exit_code == 0
+    assert "every hash and every total is right" in result.output
 
 
 def test_verify_finds_a_tampered_entry(ledger):
     with sqlite3.connect(ledger) as database:
         database.execute("UPDATE entries SET body = replace(body, 'true', 'false') WHERE number = 1")
     database.close()
-    found = run("verify", ledger)
-    assert isinstance(found.exception, tc.LedgerError)
-    assert "entry 1 is not what was written" in str(found.exception)
+    result = run("verify", ledger)
+    assert isinstance(result.exception, tc.LedgerError)
+    assert "entry 1 is not what was written" in str(result.exception)
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])
@@ -122,9 +122,9 @@ def test_what_is_no_ledger_is_named(command, tmp_path):
     missing, text = tmp_path / "missing.db", tmp_path / "text.db"
     text.write_text("not a database at all, but long enough to be mistaken for one")
     for path in (missing, text, tmp_path):
-        found = run(command, path)
-        assert isinstance(found.exception, tc.LedgerError)
-        assert str(path) in str(found.exception)
+        result = run(command, path)
+        assert isinstance(result.exception, tc.LedgerError)
+        assert str(path) in str(result.exception)
 
 
 def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):

@@ -9,8 +9,8 @@ import targetcharge as tc
 def test_the_meter_is_read_from_the_ledger_alone(opened, name):
     run("ask", "visits.parquet", "--threshold", 9000)
     (opened / "visits.parquet").unlink()
-    found = run("meter", name)
-    told = dict(line.split("  ", 1) for line in found.out.splitlines()[:-1])
+    result = run("meter", name)
+    told = dict(line.split("  ", 1) for line in result.out.splitlines()[:-1])
     assert {key: value.strip() for key, value in told.items()} == {
         "ledger": "visits.parquet.ledger.db",
         "budget": "(3, 1e-06)",
@@ -24,13 +24,13 @@ def test_the_meter_is_read_from_the_ledger_alone(opened, name):
         "a further hit costs": "1 of 7",
     }
     assert told["meter"].strip().startswith("exact, query ε 0.1")
-    assert (found.code, found.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
 
 
 @pytest.mark.usefixtures("opened")
 def test_the_meter_as_json():
-    found = run("meter", "visits.parquet", "--json").json
-    assert found == {
+    result = run("meter", "visits.parquet", "--json").json
+    assert result == {
         "unit": {"kind": "column", "name": "patient"},
         "meter": "exact",
         "charging": "shared",
@@ -48,9 +48,9 @@ def test_the_meter_as_json():
 @pytest.mark.usefixtures("folder")
 def test_the_meter_of_renyi():
     run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--meter", "renyi")
-    found = run("meter", "visits.parquet", "--json").json
-    assert found["hits"] == 1
-    assert 0 < found["price"] * found["hits_left"] < found["capacity"] - found["price"]
+    result = run("meter", "visits.parquet", "--json").json
+    assert result["hits"] == 1
+    assert 0 < result["price"] * result["hits_left"] < result["capacity"] - result["price"]
     assert "if it is of the declared kind" in run("meter", "visits.parquet").out
 
 
@@ -60,19 +60,19 @@ def test_the_meter_of_alternatives_is_the_one_with_the_most_left(tmp_path):
     with tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger=path, alternatives=targets) as session:
         session.ask(tc.private(0.1)(lambda _: True))
         expected = session.meter.hits, session.meter.hits_left
-    found = run("meter", path, "--json").json
-    assert (found["hits"], found["hits_left"]) == expected
+    result = run("meter", path, "--json").json
+    assert (result["hits"], result["hits_left"]) == expected
     shown = run("ledger", "show", path, "--json").json
-    assert (shown["hits"], shown["hits_left"], shown["unit"]) == (*expected, found["unit"])
+    assert (shown["hits"], shown["hits_left"], shown["unit"]) == (*expected, result["unit"])
     assert shown["hits"] in shown["hits_of_meters"]
     assert "unit                        not said" in run("meter", path).out
 
 
 @pytest.mark.usefixtures("folder")
 def test_where_there_is_no_ledger():
-    found = run("meter", "visits.parquet")
-    assert (found.code, found.out) == (2, "")
-    assert "there is no ledger visits.parquet.ledger.db. If it is elsewhere, name it instead" in found.err
+    result = run("meter", "visits.parquet")
+    assert (result.code, result.out) == (2, "")
+    assert "there is no ledger visits.parquet.ledger.db. If it is elsewhere, name it instead" in result.err
     assert "there is no such file, and no ledger no.csv.ledger.db" in run("meter", "no.csv").err
 
 
@@ -85,15 +85,15 @@ def test_a_restored_ledger_says_so(opened):
     copy = (opened / "visits.parquet.ledger.db").read_bytes()
     run("ask", "visits.parquet", "--threshold", 9000)
     (opened / "visits.parquet.ledger.db").write_bytes(copy)
-    found = run("meter", "visits.parquet", "--json")
-    assert found.json["hits_left"] == 0
-    assert found.json["restored"] in found.err
+    result = run("meter", "visits.parquet", "--json")
+    assert result.json["hits_left"] == 0
+    assert result.json["restored"] in result.err
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_columns_of_a_table():
-    found = run("describe", "visits.parquet")
-    cells = [[cell.strip() for cell in line.split("│")[1:3]] for line in found.out.splitlines() if line[0] == "│"]
+    result = run("describe", "visits.parquet")
+    cells = [[cell.strip() for cell in line.split("│")[1:3]] for line in result.out.splitlines() if line[0] == "│"]
     kinds = {
         "patient": "number",
         "age": "number",
@@ -104,8 +104,9 @@ def test_the_columns_of_a_table():
     }
     assert dict(cells) == kinds
     assert run("describe", "visits.parquet", "--json").json == {"columns": kinds}
-    found = run("describe", "visits.csv", "--json", "--type", "age=integer", "--type", "seen=date").json["columns"]
-    assert (found["age"], found["seen"], found["ill"]) == ("number", "date", "text")
+    result = run("describe", "visits.csv", "--json", "--type", "age=integer", "--type", "seen=date")
+    columns = result.json["columns"]
+    assert (columns["age"], columns["seen"], columns["ill"]) == ("number", "date", "text")
 
 
 def test_describing_makes_no_ledger(folder):

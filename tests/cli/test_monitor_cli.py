@@ -33,13 +33,13 @@ def whole(folder):
 @pytest.mark.parametrize("charging", ["shared", "individual"])
 def test_a_run_a_day_while_files_arrive(folder, charging):
     (folder / "clinic.yaml").write_text(FILE + f"charging: {charging}\n")
-    found = []
+    result = []
     for day in COUNTS:
         arrive(folder, day)
         done = run("monitor", "clinic.yaml", "--until", day, "--quiet")
         assert (done.code, done.err) == (8, "")
-        found += told(done.out)
-    assert found == FIRED
+        result += told(done.out)
+    assert result == FIRED
     assert told((folder / "alerts.jsonl").read_text()) == FIRED
     again = run("monitor", "clinic.yaml", "--until", "2024-01-04")
     assert (again.code, again.out) == (0, "")

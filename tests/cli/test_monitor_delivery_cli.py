@@ -56,8 +56,8 @@ def test_monitors_that_write_at_the_same_time_lose_nothing(whole):
     assert {(each.communicate()[1] and each.returncode) for each in runs} == {8}
     lines = [json.loads(line) for line in (whole / "alerts.jsonl").read_text().splitlines()]
     for name in names:
-        found = [(each["rule"], each["day"], each["kind"]) for each in lines if each["monitor"] == name]
-        assert found == FIRED
+        result = [(each["rule"], each["day"], each["kind"]) for each in lines if each["monitor"] == name]
+        assert result == FIRED
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,6 @@ def test_yesterday_is_over_in_utc_too(monkeypatch):
 
     before = dt.datetime.now(dt.UTC).date()
     monkeypatch.setattr(command.dt, "date", East)
-    found = command._yesterday()
+    result = command._yesterday()
     after = dt.datetime.now(dt.UTC).date()
-    assert before <= found + dt.timedelta(days=1) <= after
+    assert before <= result + dt.timedelta(days=1) <= after

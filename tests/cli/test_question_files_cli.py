@@ -48,20 +48,20 @@ def ask(name, *options):
     ],
 )
 def test_questions_are_asked_in_order(file, name, text):
-    found = ask(file(name, text), *TERMS, "--json")
-    told = [(answer["name"], answer["question"], answer["hit"]) for answer in found.json["answers"]]
-    assert (found.code, told) == (0, QUESTIONS)
+    result = ask(file(name, text), *TERMS, "--json")
+    told = [(answer["name"], answer["question"], answer["hit"]) for answer in result.json["answers"]]
+    assert (result.code, told) == (0, QUESTIONS)
     assert hits() == 2
 
 
 def test_a_table_of_answers(file):
-    found = ask(file("q.csv", CSV), *TERMS)
-    lines = [line for line in found.out.splitlines() if line.startswith("│")]
+    result = ask(file("q.csv", CSV), *TERMS)
+    lines = [line for line in result.out.splitlines() if line.startswith("│")]
     assert [[cell.strip() for cell in line.split("│")[1:3]] for line in lines] == [
         [name, question] for name, question, _ in QUESTIONS
     ]
     assert "below the threshold │ up to 40,029" in lines[1]
-    assert "3 answered, 2 hits, 5 hits left" in found.out
+    assert "3 answered, 2 hits, 5 hits left" in result.out
 
 
 def test_rows_of_answers_without_names(file):
@@ -83,40 +83,40 @@ def test_every_field(file):
 - {sum: fare, lower: 0, upper: 5, grid: "0.25", threshold: 900000}
 - {}
 """
-    found = ask(file("q.yaml", questions), *TERMS, "--meter", "renyi", "--epsilon", 30, "--json")
-    assert [answer["outcome"] for answer in found.json["answers"]][:3] == ["between", "above", "unchanged"]
-    assert [answer["hit"] for answer in found.json["answers"]] == [True, False, False, True, True, False, True]
-    assert found.json["answers"][-1]["question"] == "count(*)"
+    result = ask(file("q.yaml", questions), *TERMS, "--meter", "renyi", "--epsilon", 30, "--json")
+    assert [answer["outcome"] for answer in result.json["answers"]][:3] == ["between", "above", "unchanged"]
+    assert [answer["hit"] for answer in result.json["answers"]] == [True, False, False, True, True, False, True]
+    assert result.json["answers"][-1]["question"] == "count(*)"
 
 
 def test_more_questions_than_are_asked_together(file):
     rows = [f"age > {age},{9000}" for age in (100, 65)] * 60
-    found = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--epsilon", 50, "--json")
-    assert [answer["hit"] for answer in found.json["answers"]] == [False, True] * 60
-    assert [answer["seq"] for answer in found.json["answers"]] == list(range(1, 121))
+    result = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--epsilon", 50, "--json")
+    assert [answer["hit"] for answer in result.json["answers"]] == [False, True] * 60
+    assert [answer["seq"] for answer in result.json["answers"]] == list(range(1, 121))
 
 
 @pytest.mark.parametrize("rows", [["age > 65"] * 9, ["age > 99"] * 30 + ["age > 65"] * 9])
 def test_a_budget_that_is_spent_in_the_middle_loses_nothing(file, rows):
     name = file("q.csv", "\n".join(["name,where,threshold", *(f"q{n},{row},9000" for n, row in enumerate(rows))]))
-    found = ask(name, *TERMS, "--json")
-    assert found.code == 3
-    told = [answer["name"] for answer in found.json["answers"]]
+    result = ask(name, *TERMS, "--json")
+    assert result.code == 3
+    told = [answer["name"] for answer in result.json["answers"]]
     assert told == [f"q{n}" for n in range(len(rows) - 2)]
-    assert found.json["unanswered"] == [
+    assert result.json["unanswered"] == [
         [f"q{n}", "count(age > 65) >= 9000"] for n in range(len(rows) - 2, len(rows))
     ]
-    assert found.err.startswith("tct: made the ledger")
-    assert "does not cover it" in found.err
-    assert found.json["stopped"] in found.err
+    assert result.err.startswith("tct: made the ledger")
+    assert "does not cover it" in result.err
+    assert result.json["stopped"] in result.err
     assert hits() == 7
 
 
 def test_what_was_not_answered_is_told(file):
     name = file("q.csv", "\n".join(["where,threshold", *["age > 65,9000"] * 6, *["age > 10,9000"] * 30]))
-    found = ask(name, *TERMS)
-    assert found.code == 3
-    (told,) = [line for line in found.out.splitlines() if line.startswith("not answered: ")]
+    result = ask(name, *TERMS)
+    assert result.code == 3
+    (told,) = [line for line in result.out.splitlines() if line.startswith("not answered: ")]
     assert told == "not answered: " + ", ".join(["count(age > 10) >= 9000"] * 20) + " and 9 more"
     rows = ask(name, "--csv").rows
     assert rows[1] == ["count(age > 65) >= 9000", *[""] * 7]
@@ -133,11 +133,11 @@ def test_an_error_on_the_way_loses_no_answer(file, monkeypatch):
         return measure(*given)
 
     monkeypatch.setattr(DuckDBEngine, "measure", breaks)
-    found = ask(
+    result = ask(
         file("q.csv", "where,threshold\nage > 65,9000\nage > 65,\nage > 75,\nage > 85,\n"), *TERMS, "--json"
     )
-    assert (found.code, len(found.json["answers"]), len(found.json["unanswered"])) == (5, 2, 2)
-    assert found.json["stopped"].startswith("the computation did not give an outcome")
+    assert (result.code, len(result.json["answers"]), len(result.json["unanswered"])) == (5, 2, 2)
+    assert result.json["stopped"].startswith("the computation did not give an outcome")
     assert hits() == 3
 
 
@@ -206,26 +206,26 @@ BAD_QUESTIONS = [
 
 def test_a_bad_question_is_named_before_any_is_asked(file, folder):
     def is_named(name, text, sentence):
-        found = ask(file(name, text), *TERMS, *(["--meter", "renyi"] if "low" in text else []))
-        assert (found.code, found.out) == (2, "")
-        assert sentence in found.err
+        result = ask(file(name, text), *TERMS, *(["--meter", "renyi"] if "low" in text else []))
+        assert (result.code, result.out) == (2, "")
+        assert sentence in result.err
         assert not list(folder.glob("*ledger*"))
 
     every(BAD_QUESTIONS, is_named)
 
 
 def test_a_question_that_is_not_allowed_is_named_too(file):
-    found = ask(file("q.csv", "where,side\nage > 65,\nage > 65,9\n"), *TERMS)
-    assert (found.code, found.out) == (3, "")
-    assert "q.csv, line 3: only the Rényi meter has a price for" in found.err
+    result = ask(file("q.csv", "where,side\nage > 65,\nage > 65,9\n"), *TERMS)
+    assert (result.code, result.out) == (3, "")
+    assert "q.csv, line 3: only the Rényi meter has a price for" in result.err
 
 
 @pytest.mark.usefixtures("folder")
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "q.csv").write_bytes(b"where\n\xff\xfe\n")
     assert "q.csv: it cannot be read: it is not text in UTF-8" in ask("q.csv", *TERMS).err
-    found = ask("no.csv", *TERMS)
-    assert (found.code, found.err) == (2, "tct: no.csv: it cannot be read: No such file or directory\n")
+    result = ask("no.csv", *TERMS)
+    assert (result.code, result.err) == (2, "tct: no.csv: it cannot be read: No such file or directory\n")
 
 
 @pytest.mark.parametrize(
@@ -233,11 +233,11 @@ def test_files_that_cannot_be_read(tmp_path):
     [(["age > 65"], "WHERE"), (["--threshold", 5], "--threshold"), (["--sum", "fare"], "--sum")],
 )
 def test_a_file_says_all_of_a_question(file, options, name):
-    found = run("ask", "visits.parquet", *options, "--questions", file("q.csv", CSV), *TERMS)
-    assert (found.code, found.err[:40]) == (2, f"tct: {name}: not together with --questions: the"[:40])
+    result = run("ask", "visits.parquet", *options, "--questions", file("q.csv", CSV), *TERMS)
+    assert (result.code, result.err[:40]) == (2, f"tct: {name}: not together with --questions: the"[:40])
 
 
 def test_a_preview_of_all(file):
-    found = ask(file("q.csv", CSV), *TERMS, "--preview")
-    assert found.out.count("question: ") == 3
+    result = ask(file("q.csv", CSV), *TERMS, "--preview")
+    assert result.out.count("question: ") == 3
     assert len(ask("q.csv", *TERMS, "--preview", "--json").json) == 3

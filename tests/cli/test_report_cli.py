@@ -23,9 +23,9 @@ def here(tmp_path, monkeypatch):
 
 
 def reported(ledger, code=0):
-    found = run("report", ledger, "--output", "-")
-    assert found.code == code, found.err
-    return Page(found.out)
+    result = run("report", ledger, "--output", "-")
+    assert result.code == code, result.err
+    return Page(result.out)
 
 
 def say(value, name="said", epsilon=0.1, delta=0.0):
@@ -76,7 +76,7 @@ def test_accountings_are_computed_for_the_terms_and_the_answers():
         for _ in range(300):
             session.test(say(False))
         session.test(say(True))
-    found = {row[0].split(" ")[0].removesuffix("this"): row[1:] for row in reported("s.db").rows("compared")[1:]}
+    result = {row[0].split(" ")[0].removesuffix("this"): row[1:] for row in reported("s.db").rows("compared")[1:]}
     exact = tc.accounting.exact_epsilon(0.1, 7, 1e-6)
     renyi = tc.accounting.renyi_epsilon(tc.NotPrior(prior=False), 0.1, 7, 1e-6)
     paper = min(tc.accounting.paper_epsilon(0.1, 7, 1e-6, tail=tail) for tail in ("simple", "raw", "exact"))
@@ -88,10 +88,10 @@ def test_accountings_are_computed_for_the_terms_and_the_answers():
         "the": ("7 hits", paper, f"{plan['paper, exact tail'].hits} hits"),
         "plain": ("301 answers", plain, f"{plan['optimal composition'].hits} answers"),
     }
-    assert found.keys() == expected.keys()
+    assert result.keys() == expected.keys()
     for name, (count, epsilon, buys) in expected.items():
-        assert (found[name][0], found[name][3]) == (count, buys), name
-        assert 0 <= float(found[name][1]) - epsilon <= 0.0100001, name
+        assert (result[name][0], result[name][3]) == (count, buys), name
+        assert 0 <= float(result[name][1]) - epsilon <= 0.0100001, name
     assert "Paying only for hits made 300 answers free" in reported("s.db").told("compared")
 
 
@@ -294,10 +294,10 @@ def test_every_declared_target_has_its_accountings(meter, targets, rows):
         left = session.meter.hits_left
         odometer = session.meter.odometer()
     page = reported("s.db")
-    found = page.rows("compared")[1:]
+    result = page.rows("compared")[1:]
     asked = rows if page.tiles()["answers"] else rows[:-1]
-    assert all(row[0].startswith(name) for row, name in zip(found, asked, strict=True))
-    own = next(row for row in found if "this ledger" in row[0])
+    assert all(row[0].startswith(name) for row, name in zip(result, asked, strict=True))
+    own = next(row for row in result if "this ledger" in row[0])
     assert own[4] == f"{left + page.tiles()['hits']} hits"
     assert float(own[2]) <= 4.001  # rounded up; what the ledger's own accounting needs is in the budget
     assert f"ε = {math.ceil(1000 * odometer.epsilon) / 1000:.3f} at" in page.told("meter")

@@ -136,11 +136,11 @@ def test_whatever_users_wrote_is_text(here):
 
 def _direct(page, words):
     """Innermost elements with these words."""
-    found = [each for each in page.elements if words in "".join(each.parts)]
+    result = [each for each in page.elements if words in "".join(each.parts)]
     return [
         each
-        for each in found
-        if each.name not in ("bdi", "title", "a") and not any(each in other.around for other in found)
+        for each in result
+        if each.name not in ("bdi", "title", "a") and not any(each in other.around for other in result)
     ]
 
 
@@ -155,9 +155,9 @@ def test_the_same_ledger_gives_the_same_page(ledger):
 
 
 def test_the_head_and_the_version_are_on_the_page(ledger):
-    found, page = inspect(ledger), Page(run("report", ledger, "--output", "-").out)
+    result, page = inspect(ledger), Page(run("report", ledger, "--output", "-").out)
     facts = page.facts()
-    assert (facts["last entry"], facts["its hash"]) == ("3", found.state.head.hex())
+    assert (facts["last entry"], facts["its hash"]) == ("3", result.state.head.hex())
     assert facts["identity"] == "visits"
     assert facts["verified"] == "yes: 3 entries, every hash and every total is right"
     assert f"targetcharge {tc.__version__}" in page.text("footer")
@@ -165,8 +165,8 @@ def test_the_head_and_the_version_are_on_the_page(ledger):
 
 
 def test_where_the_page_goes(ledger, here):
-    found = run("report", ledger)
-    assert (found.code, found.out) == (0, "visits.report.html: 3 answers, 1 hit\n")
+    result = run("report", ledger)
+    assert (result.code, result.out) == (0, "visits.report.html: 3 answers, 1 hit\n")
     assert stat.S_IMODE(os.stat("visits.report.html").st_mode) == 0o666 & ~_mask()  # noqa: PTH116 - a relative path, as written
     assert run("report", ledger).code == 0  # its own earlier page is replaced
     assert run("report", ledger, "--output", here / "sub.html").code == 0
@@ -191,10 +191,10 @@ def test_nothing_else_is_ever_overwritten(ledger, here):
     (here / "gone.html").symlink_to(here / "nowhere.html")
     assert run("report", other, "--output", "taken.html").code == 0
     for name in ("notes.html", "empty.html", "taken.html", "visits.db", "folder", "gone.html", "no/where.html"):
-        found = run("report", ledger, "--output", name)
-        assert (found.code, found.out) == (2, ""), name
-        assert "--output" in found.err
-        assert name.split("/")[0] in found.err.replace("\n", "")
+        result = run("report", ledger, "--output", name)
+        assert (result.code, result.out) == (2, ""), name
+        assert "--output" in result.err
+        assert name.split("/")[0] in result.err.replace("\n", "")
     assert (here / "notes.html").read_text() == "<!doctype html>\n<p>mine"
     assert ledger.read_bytes() == kept
     assert page_at("taken.html").facts()["identity"] == "other"
@@ -208,9 +208,9 @@ def test_a_folder_that_cannot_be_written_to(ledger, here):
 
 def test_a_ledger_that_was_changed_is_reported_as_such(ledger):
     _change(ledger, "UPDATE entries SET body = replace(body, '\"outcome\":5', '\"outcome\":6') WHERE number = 2")
-    found = run("report", ledger)
-    assert found.code == 4
-    assert "entry 2 is not what was written" in found.err.replace("\n", " ")
+    result = run("report", ledger)
+    assert result.code == 4
+    assert "entry 2 is not what was written" in result.err.replace("\n", " ")
     page = page_at("visits.report.html")
     check_alone(page)
     assert page.text("h1").endswith("for units of patient, but it was damaged or changed")
@@ -248,22 +248,22 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_told(ledger, body):
 )
 def test_nonsense_in_the_file_is_no_crash(ledger, change):
     _change(ledger, change)
-    found = run("report", ledger)
-    assert found.code == 4
-    assert "damaged or changed" in found.err.replace("\n", " ")
+    result = run("report", ledger)
+    assert result.code == 4
+    assert "damaged or changed" in result.err.replace("\n", " ")
 
 
 def test_without_a_header_there_is_no_page(ledger, here):
     _change(ledger, "UPDATE state SET header = '{}'")
-    found = run("report", ledger)
-    assert (found.code, found.out) == (4, "")
+    result = run("report", ledger)
+    assert (result.code, result.out) == (4, "")
     assert not list(here.glob("*.html"))
 
 
 def test_a_restored_copy_is_reported_as_such(ledger, here):
     (here / "copy.db").write_bytes(ledger.read_bytes())
-    found = run("report", "copy.db")
-    assert found.code == 4
+    result = run("report", "copy.db")
+    assert result.code == 4
     page = page_at("copy.report.html")
     assert page.text("h1").endswith("for units of patient, but it may have lost charges")
     assert "looks like a restored copy" in page.text("p", role="alert")
@@ -277,17 +277,17 @@ def test_what_is_no_ledger_is_named(here, name, code):
     with sqlite3.connect(here / "other.sqlite") as database:
         database.execute("CREATE TABLE mine (a)")
     database.close()
-    found = run("report", name)
-    assert found.code == code
-    assert name in found.err or "not a ledger" in found.err
+    result = run("report", name)
+    assert result.code == code
+    assert name in result.err or "not a ledger" in result.err
 
 
 def test_a_page_is_opened_on_request(ledger, monkeypatch):
     opened = []
     monkeypatch.setattr("typer.launch", lambda url: opened.append(url) or 1)
-    found = run("report", ledger, "--open")
+    result = run("report", ledger, "--open")
     assert opened == [os.path.realpath("visits.report.html")]
-    assert "open visits.report.html yourself" in found.err
+    assert "open visits.report.html yourself" in result.err
 
 
 def test_a_hundred_thousand_answers_take_seconds_and_less_than_a_megabyte(here):
@@ -325,8 +325,8 @@ def test_a_disk_that_is_full_leaves_the_earlier_page(ledger, here, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    found = run("report", ledger)
-    assert found.code == 2
-    assert "No space left on device" in found.err.replace("\n", " ")
+    result = run("report", ledger)
+    assert result.code == 2
+    assert "No space left on device" in result.err.replace("\n", " ")
     assert (here / "visits.report.html").read_bytes() == before
     assert [each.name for each in here.iterdir() if "html" in each.name] == ["visits.report.html"]

@@ -13,9 +13,9 @@ def run(*arguments):
 
 
 def test_attack_comes_close_and_never_above():
-    found = run("attack", "--hits", "1", "--restarts", "3", "--steps", "3", "--seed", "1", "--json")
-    assert found.exit_code == 0
-    (verdict,) = json.loads(found.output)
+    result = run("attack", "--hits", "1", "--restarts", "3", "--steps", "3", "--seed", "1", "--json")
+    assert result.exit_code == 0
+    (verdict,) = json.loads(result.output)
     assert 0.98 < verdict["ratio"] <= 1
 
 
@@ -32,31 +32,31 @@ def test_attack_comes_close_and_never_above():
     ids=lambda options: options[0],
 )
 def test_certify_shows_the_worst_pair(options):
-    found = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--target", *options)
-    assert found.exit_code == 0
-    assert found.output.count("passed (certificate") == 2
-    assert found.output.count("worst: ") == 2
+    result = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--target", *options)
+    assert result.exit_code == 0
+    assert result.output.count("passed (certificate") == 2
+    assert result.output.count("worst: ") == 2
 
 
 def test_certify_fails_a_price_that_is_too_small(monkeypatch):
     right = prices.not_prior
     monkeypatch.setattr(prices, "not_prior", lambda order, epsilon: 0.99 * right(order, epsilon))
-    found = run("certify", "--epsilon", "0.1", "--pairs", "2000")
-    assert found.exit_code == AUDIT_FAILED
-    assert "FAILED (certificate" in found.output
+    result = run("certify", "--epsilon", "0.1", "--pairs", "2000")
+    assert result.exit_code == AUDIT_FAILED
+    assert "FAILED (certificate" in result.output
 
 
 def test_certify_shows_q_where_the_price_is_infinite():
-    found = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--target", "q", "--q", "0.01")
-    assert found.exit_code == 0
-    assert found.output.count("passed (certificate") == 1
-    assert "the price is not tried: order is 2.0; it must be at most 1.93" in found.output
+    result = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--target", "q", "--q", "0.01")
+    assert result.exit_code == 0
+    assert result.output.count("passed (certificate") == 1
+    assert "the price is not tried: order is 2.0; it must be at most 1.93" in result.output
 
 
 def test_certify_refuses_what_is_no_order():
-    found = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--order", "0.5")
-    assert found.exit_code != 0
-    assert "passed" not in found.output
+    result = run("certify", "--epsilon", "0.1", "--pairs", "2000", "--order", "0.5")
+    assert result.exit_code != 0
+    assert "passed" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_certify_refuses_what_is_no_order():
     ids=" ".join,
 )
 def test_other_sessions_can_be_attacked(options):
-    found = run("attack", "--query-epsilon", "0.3", "--restarts", "2", "--steps", "1", "--json", *options)
-    assert found.exit_code == 0
-    assert json.loads(found.output)[0]["passed"]
+    result = run("attack", "--query-epsilon", "0.3", "--restarts", "2", "--steps", "1", "--json", *options)
+    assert result.exit_code == 0
+    assert json.loads(result.output)[0]["passed"]

@@ -31,8 +31,8 @@ def keys(folder, count):
 
 
 def used(ledger):
-    found = run("meter", ledger, "--json")
-    return found.json["hits"] if found.code == 0 else 0  # it is not there yet
+    result = run("meter", ledger, "--json")
+    return result.json["hits"] if result.code == 0 else 0  # it is not there yet
 
 
 def transcript():
@@ -59,10 +59,10 @@ def test_ctrl_c_in_a_long_watch(folder, form):
     assert hits() == len(published)
     assert f"tct: stopped by Ctrl-C: {len(published):,} hits of {len(published):,} answers published" in err
     if form == "--json":
-        found = json.loads(out)
-        assert [(each["key"], each["outcome"], each["hit"]) for each in found["answers"]] == published
-        assert found["unanswered"] == list(range(len(published), MANY))
-        assert found["stopped"] == "stopped by Ctrl-C"
+        result = json.loads(out)
+        assert [(each["key"], each["outcome"], each["hit"]) for each in result["answers"]] == published
+        assert result["unanswered"] == list(range(len(published), MANY))
+        assert result["stopped"] == "stopped by Ctrl-C"
     elif form == "--csv":
         rows = [line.split(",") for line in out.splitlines()[1:]]
         assert [(int(row[0]), int(row[1]), True) for row in rows if row[-1]] == published
@@ -102,9 +102,9 @@ def test_answers_that_left_together_are_printed_together(folder, monkeypatch, af
 
     monkeypatch.setattr(batch.BatchCall, "_published", pressed)
     options = ("--by", "age", "--keys-file", "keys.csv", "--threshold", 5000)
-    found = run("watch", "visits.parquet", *options, *TERMS, "--json")
-    assert found.code == INTERRUPTED
-    told = found.json["answers"]
+    result = run("watch", "visits.parquet", *options, *TERMS, "--json")
+    assert result.code == INTERRUPTED
+    told = result.json["answers"]
     assert len(told) == answered
     assert sum(answer["hit"] for answer in told) == hits() == (after > 2)
     with tc.open("visits.parquet", "patient", tc.Budget(3, 1e-6)) as table:
@@ -121,9 +121,10 @@ def test_ctrl_c_once_while_scanning_lets_it_finish(monkeypatch, command):
         return measure(*given)
 
     monkeypatch.setattr(DuckDBEngine, "measure_by", slow)
-    found = run(command, "visits.parquet", "--by", "county", "--keys", "Kent,Devon", "--threshold", 5000, "--json")
-    assert (found.code, len(found.json["answers"])) == (INTERRUPTED, 1)
-    assert found.json["unanswered"] == (["Devon"] if command == "watch" else [])
+    keys = ("--by", "county", "--keys", "Kent,Devon")
+    result = run(command, "visits.parquet", *keys, "--threshold", 5000, "--json")
+    assert (result.code, len(result.json["answers"])) == (INTERRUPTED, 1)
+    assert result.json["unanswered"] == (["Devon"] if command == "watch" else [])
     assert hits() == 1
 
 
@@ -139,10 +140,10 @@ def test_ctrl_c_twice_while_scanning_spends_what_is_held_back(monkeypatch, press
         raise pressed
 
     monkeypatch.setattr(DuckDBEngine, "measure_by", slow)
-    found = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent,Devon", "--threshold", 5000)
-    assert found.code == INTERRUPTED
-    assert found.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 6 hits left.")
-    assert "0 hits of 0 answers published and paid for; what was paid for and is not shown is in" in found.err
+    result = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent,Devon", "--threshold", 5000)
+    assert result.code == INTERRUPTED
+    assert result.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 6 hits left.")
+    assert "0 hits of 0 answers published and paid for; what was paid for and is not shown is in" in result.err
     assert "every hash and every total is right" in run("ledger", "verify", "visits.parquet.ledger.db").out
 
 
@@ -157,9 +158,9 @@ def test_ctrl_c_between_questions_of_a_file(opened, monkeypatch):
         return ask_many(*given)
 
     monkeypatch.setattr(tc.Table, "ask_many", slow)
-    found = run("ask", "visits.parquet", "--questions", "q.csv", "--csv")
-    assert (found.code, hits()) == (INTERRUPTED, 1)
-    assert [bool(row[-1]) for row in found.rows[1:]] == [True] * 25 + [False] * 35
+    result = run("ask", "visits.parquet", "--questions", "q.csv", "--csv")
+    assert (result.code, hits()) == (INTERRUPTED, 1)
+    assert [bool(row[-1]) for row in result.rows[1:]] == [True] * 25 + [False] * 35
 
 
 @pytest.mark.usefixtures("opened")
@@ -169,10 +170,10 @@ def test_a_failure_that_is_none_of_ctrl_c(monkeypatch):
         raise RuntimeError(msg)
 
     monkeypatch.setattr(DuckDBEngine, "measure_by", broken)
-    found = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent", "--threshold", 5000, "--json")
-    assert (found.code, found.json["answers"]) == (5, [])
-    assert "secret" not in found.out + found.err
-    assert found.json["meter"]["hits_left"] == 6
+    result = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent", "--threshold", 5000, "--json")
+    assert (result.code, result.json["answers"]) == (5, [])
+    assert "secret" not in result.out + result.err
+    assert result.json["meter"]["hits_left"] == 6
 
 
 def test_ctrl_c_is_left_alone_where_it_is_ignored_or_another_threads():

@@ -14,8 +14,8 @@ def watch(*options):
     return run("watch", "visits.parquet", *LIMIT, *options)
 
 
-def outcome(found):
-    return [(answer["key"], answer["hit"]) for answer in found.json["answers"]]
+def outcome(result):
+    return [(answer["key"], answer["hit"]) for answer in result.json["answers"]]
 
 
 @pytest.fixture
@@ -29,18 +29,18 @@ def file(opened):
 
 @pytest.mark.usefixtures("opened")
 def test_hits_are_a_table_and_the_end_is_a_line():
-    found = watch("--where", "age > 65", "--by", "county", "--keys", "Kent,Devon,Essex,Rutland")
-    question, *table, closing = found.out.splitlines()
+    result = watch("--where", "age > 65", "--by", "county", "--keys", "Kent,Devon,Essex,Rutland")
+    question, *table, closing = result.out.splitlines()
     assert question == "count(age > 65) by county >= 5000"
     assert [line.split("│")[1].strip() for line in table if line.startswith("│")] == ["Devon", "Essex"]
     assert closing.startswith("4 answered, 2 hits, 5 hits left. All that is ever published with visits.parquet")
-    assert (found.code, found.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
 
 
 @pytest.mark.usefixtures("opened")
 def test_no_hits():
-    found = watch("--by", "county", "--keys", "Rutland")
-    assert found.out.splitlines()[1] == "no key reached the threshold"
+    result = watch("--by", "county", "--keys", "Rutland")
+    assert result.out.splitlines()[1] == "no key reached the threshold"
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,20 @@ def test_no_hits():
 )
 @pytest.mark.usefixtures("opened")
 def test_keys_are_of_the_columns_kind(options, keys):
-    found = watch(*options, "--json")
-    assert (found.code, outcome(found)) == (0, keys)
-    assert found.json["by"] == [options[1]]
+    result = watch(*options, "--json")
+    assert (result.code, outcome(result)) == (0, keys)
+    assert result.json["by"] == [options[1]]
 
 
 def test_a_file_of_keys(file):
-    found = watch("--by", "county", "--keys-file", file('note,County\nfirst,Kent\n,"A, B"\n\n'), "--json")
-    assert outcome(found) == [("Kent", True), ("A, B", False)]
+    result = watch("--by", "county", "--keys-file", file('note,County\nfirst,Kent\n,"A, B"\n\n'), "--json")
+    assert outcome(result) == [("Kent", True), ("A, B", False)]
 
 
 def test_a_file_of_pairs(file):
     pairs = file("age,county\n20,Kent\n20,Devon\n70,Devon\n")
-    found = watch("--by", "county,age", "--keys-file", pairs, "--json")
-    assert outcome(found) == [(["Kent", 20], True), (["Devon", 20], False), (["Devon", 70], True)]
+    result = watch("--by", "county,age", "--keys-file", pairs, "--json")
+    assert outcome(result) == [(["Kent", 20], True), (["Devon", 20], False), (["Devon", 70], True)]
     rows = watch("--by", "county,age", "--keys-file", pairs, "--csv").rows
     assert rows[0] == ["county", "age", "outcome", "hit", "price", "low", "high", "scale", "seq"]
     assert [(*row[:2], row[3]) for row in rows[1:]] == [
@@ -89,11 +89,11 @@ def test_a_file_of_pairs(file):
 
 @pytest.mark.usefixtures("opened")
 def test_sums():
-    found = watch(
+    result = watch(
         "--by", "county", "--keys", "Kent,Rutland", "--sum", "fare", "--lower", 0, "--upper", 2, "--json"
     )
-    assert outcome(found) == [("Kent", True), ("Rutland", False)]
-    assert found.json["answers"][0]["question"] == "sum(fare from 0 to 2) by county >= 5000"
+    assert outcome(result) == [("Kent", True), ("Rutland", False)]
+    assert result.json["answers"][0]["question"] == "sum(fare from 0 to 2) by county >= 5000"
 
 
 MISTAKES = [
@@ -146,9 +146,9 @@ def test_mistakes(file):
     file("county\n", "empty.csv")
 
     def is_told(options, sentence):
-        found = watch(*options)
-        assert (found.code, found.out) == (2, "")
-        assert sentence in " ".join(found.err.split())
+        result = watch(*options)
+        assert (result.code, result.out) == (2, "")
+        assert sentence in " ".join(result.err.split())
 
     every(MISTAKES, is_told)
     assert hits() == 0
@@ -156,16 +156,16 @@ def test_mistakes(file):
 
 @pytest.mark.usefixtures("opened")
 def test_a_budget_that_is_spent_on_the_way_loses_nothing():
-    found = watch("--by", "seen", "--days", "2013-01-01:2013-01-04", "--json")
-    assert found.json["meter"]["hits_left"] == 4
-    found = watch("--by", "patient", "--keys", ",".join(map(str, range(9))), "--threshold", -5000, "--json")
-    assert (found.code, outcome(found)) == (3, [(patient, True) for patient in range(4)])
-    assert found.json["unanswered"] == [4, 5, 6, 7, 8]
-    assert "does not cover it" in found.err
+    result = watch("--by", "seen", "--days", "2013-01-01:2013-01-04", "--json")
+    assert result.json["meter"]["hits_left"] == 4
+    result = watch("--by", "patient", "--keys", ",".join(map(str, range(9))), "--threshold", -5000, "--json")
+    assert (result.code, outcome(result)) == (3, [(patient, True) for patient in range(4)])
+    assert result.json["unanswered"] == [4, 5, 6, 7, 8]
+    assert "does not cover it" in result.err
     rows = watch("--by", "seen", "--days", "2013-01-01:2013-01-02", "--csv").rows
     assert rows[1:] == [["2013-01-01", *[""] * 7], ["2013-01-02", *[""] * 7]]
-    found = watch("--by", "county", "--keys", "Kent,Devon")
-    assert found.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 0 hits left.")
+    result = watch("--by", "county", "--keys", "Kent,Devon")
+    assert result.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 0 hits left.")
     assert hits() == 7
 
 
@@ -173,37 +173,37 @@ def test_decimals_are_keys_to_the_last_digit(folder):
     prices = [Decimal("0.12345678901234567891"), Decimal("1.5")]
     pd.DataFrame({"patient": range(2), "price": prices}).to_parquet(folder / "prices.parquet")
     options = ("--by", "price", "--keys", "0.12345678901234567891,1.5", *TERMS)
-    found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
-    assert [key for key, _ in outcome(found)] == ["0.12345678901234567891", 1.5]
+    result = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert [key for key, _ in outcome(result)] == ["0.12345678901234567891", 1.5]
     for _ in range(3):
-        found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
-    assert found.json["unanswered"] == [1.5]
-    found = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
-    assert found.json["unanswered"] == ["0.12345678901234567891", 1.5]
+        result = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert result.json["unanswered"] == [1.5]
+    result = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
+    assert result.json["unanswered"] == ["0.12345678901234567891", 1.5]
 
 
 def test_long_tables_are_not_cut(file):
     long = "x" * 300
-    found = watch("--by", "county", "--keys-file", file(f"county\n{long}\n"), "--threshold", -5000)
-    assert f"│ {long} │" in found.out
+    result = watch("--by", "county", "--keys-file", file(f"county\n{long}\n"), "--threshold", -5000)
+    assert f"│ {long} │" in result.out
 
 
 def test_brackets_are_no_markup(file):
-    found = watch("--by", "county", "--keys-file", file("county\n[red]Kent[/red]\n"), "--threshold", -5000)
-    assert "│ [red]Kent[/red] │" in found.out
+    result = watch("--by", "county", "--keys-file", file("county\n[red]Kent[/red]\n"), "--threshold", -5000)
+    assert "│ [red]Kent[/red] │" in result.out
 
 
 @pytest.mark.usefixtures("opened")
 def test_a_preview():
-    found = watch("--by", "county", "--keys", "Kent,Devon", "--preview")
-    assert "price of a hit: 1 (at most 2 of 2 tests)" in found.out
+    result = watch("--by", "county", "--keys", "Kent,Devon", "--preview")
+    assert "price of a hit: 1 (at most 2 of 2 tests)" in result.out
     assert hits() == 0
 
 
 @pytest.mark.usefixtures("folder")
 def test_terms_of_a_new_ledger():
-    found = watch("--by", "county", "--keys", "Kent", *TERMS)
-    assert (found.code, "1 hit" in found.out) == (0, True)
+    result = watch("--by", "county", "--keys", "Kent", *TERMS)
+    assert (result.code, "1 hit" in result.out) == (0, True)
 
 
 def top(*options):
@@ -212,32 +212,32 @@ def top(*options):
 
 @pytest.mark.usefixtures("opened")
 def test_the_largest_keys():
-    found = top("-k", 2)
-    question, *table, closing = found.out.splitlines()
+    result = top("-k", 2)
+    question, *table, closing = result.out.splitlines()
     assert question == "count(*) by county"
     assert {line.split("│")[1].strip() for line in table if line.startswith("│")} == {"Kent", "Devon"}
     assert closing.startswith("2 answered, 2 hits, 5 hits left.")
-    found = top("--where", "age > 65", "--json")
-    assert outcome(found) == [("Devon", True)]
+    result = top("--where", "age > 65", "--json")
+    assert outcome(result) == [("Devon", True)]
     assert top("--csv").rows[1][2:4] == ["true", "1.0"]
 
 
 @pytest.mark.usefixtures("opened")
 def test_the_largest_keys_above_a_threshold():
-    found = top("-k", 3, "--threshold", 5000, "--json")
-    assert {key for key, _ in outcome(found)} == {"Kent", "Devon"}
-    found = top("-k", 3, "--threshold", 90_000)
-    assert found.out.splitlines()[0].startswith("no key reached the threshold")
+    result = top("-k", 3, "--threshold", 5000, "--json")
+    assert {key for key, _ in outcome(result)} == {"Kent", "Devon"}
+    result = top("-k", 3, "--threshold", 90_000)
+    assert result.out.splitlines()[0].startswith("no key reached the threshold")
 
 
 @pytest.mark.usefixtures("opened")
 def test_the_largest_keys_must_all_be_covered():
     for _ in range(3):
         top("-k", 2)
-    found = top("-k", 2)
-    assert found.code == 3
-    assert found.out.startswith("not answered: Rutland, Kent, Devon\n0 answered, 0 hits, 1 hit left.")
-    assert "this could cost 2" in found.err
+    result = top("-k", 2)
+    assert result.code == 3
+    assert result.out.startswith("not answered: Rutland, Kent, Devon\n0 answered, 0 hits, 1 hit left.")
+    assert "this could cost 2" in result.err
     plain = json.loads(top("-k", 2, "--json").out)
     assert (plain["answers"], plain["unanswered"]) == ([], ["Rutland", "Kent", "Devon"])
     assert [row[0] for row in top("-k", 2, "--csv").rows] == ["county", *plain["unanswered"]]
@@ -256,13 +256,13 @@ def test_the_largest_keys_must_all_be_covered():
 )
 @pytest.mark.usefixtures("opened")
 def test_mistakes_about_the_largest(options, sentence):
-    found = top(*options)
-    assert (found.code, found.out) == (2, "")
-    assert sentence in " ".join(found.err.split())
+    result = top(*options)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in " ".join(result.err.split())
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_preview_of_the_largest():
-    found = top("-k", 2, "--preview", *TERMS)
-    assert "the 2 largest" in found.out
-    assert "(at most 2 of 3 tests)" in found.out
+    result = top("-k", 2, "--preview", *TERMS)
+    assert "the 2 largest" in result.out
+    assert "(at most 2 of 3 tests)" in result.out

@@ -208,7 +208,7 @@ def interrupt(monkeypatch, after):
     def label_some(votes, session, **options):
         if options["name"] == "rehearsal":
             return label(votes, session, **options)
-        if options["prior"] is not None:
+        if options.get("prior") is not None:
             options["prior"] = options["prior"][:after]
         label(votes[:after], session, **options)
         raise KeyboardInterrupt
