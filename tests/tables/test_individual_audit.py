@@ -226,9 +226,9 @@ def test_a_table_that_makes_its_counters_anew_each_time_tells_the_same(monkeypat
     """From the transcript alone, as after a crash: the same views, the same probabilities, the same charges."""
     read = UnitMeters.read_ledger
 
-    def forgetful(units, ledger):
+    def forgetful(units):
         units._counters = units._last = None
-        read(units, ledger)
+        read(units)
 
     games = [wandering(seed, meter) for seed in range(GAMES, GAMES + 2)]
     right = [explore(opened, game) for game, opened in games]

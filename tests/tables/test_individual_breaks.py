@@ -152,3 +152,11 @@ def test_ctrl_c_at_any_moment_of_a_call_charges_before_the_next_one_draws(monkey
         number += STRIDE
     assert number > 40
     assert forfeited
+
+
+def test_meters_charge_what_the_ledger_holds_as_soon_as_they_are_made(monkeypatch, place):
+    silence(monkeypatch)
+    with opened(FRAME, 2, ledger=place) as t:
+        t.above(None, 5)
+        made = UnitMeters(t._numbers.engine, t._numbers.snapshots, t._session._ledger)
+        assert made.settle().spent.tolist() == counters(t) == [capacity(t) // 2] * MANY

@@ -61,11 +61,12 @@ def others_are_not_looked_at(monkeypatch):
     """A session charges what it published itself, not what others have published on the same ledger."""
     read = UnitMeters.read_ledger
 
-    def selfish(units, ledger):
-        if not hasattr(units, "own"):
-            units.own = OwnEntries(ledger)
-            ledger.next_seq = units.own.next_seq
-        read(units, units.own)
+    def selfish(units):
+        if not isinstance(units.ledger, OwnEntries):
+            ledger = units.ledger
+            units.ledger = OwnEntries(ledger)
+            ledger.next_seq = units.ledger.next_seq
+        read(units)
 
     monkeypatch.setattr(UnitMeters, "read_ledger", selfish)
 
@@ -133,10 +134,10 @@ def pending_releases_are_not_held(monkeypatch):
     """A release is charged when it is published, to those who can still pay then."""
     read, answer, drawn = UnitMeters.read_ledger, ChargeReader._answer, {}
 
-    def remembering(units, ledger):
-        for entry in ledger.entries():
+    def remembering(units):
+        for entry in units.ledger.entries():
             drawn.update({told.seq: told for told in answers_in(entry) if told.release == told.seq})
-        read(units, ledger)
+        read(units)
 
     def late(dues, told):
         if told.release is None or told.hit:

@@ -59,7 +59,7 @@ class Answer:
         candidate: the index of the candidate, in a selection.
         release: the seq of the release that it belongs to.
         key: the key that it is about, in a batch; dates and times as ISO text.
-        scale: of the noise (1/rate), in the outcome's own unit; 0 if there is no such figure.
+        scale: of the noise (1/rate), on the outcome's own scale; 0 if there is no such figure.
         interval: where the true value lies: for at least 95% of all answers, published or not.
         prior: the earlier value that "unchanged" stands for.
         question: what was asked of a table, as canonical JSON; empty elsewhere, and after the first answer of a
@@ -95,7 +95,7 @@ class Answer:
         return tuple(grains > 0 for grains in self.grains)
 
     def _repr_html_(self) -> str:
-        """Return it as HTML, for notebooks."""
+        """Return the answer as HTML, for notebooks."""
         facts = {
             "question": self.algorithm,
             "key": self.key,

@@ -258,7 +258,7 @@ class Pending:
     snapshot: int = 0
 
     def text(self) -> str:
-        """Return it as JSON, for the private table."""
+        """Return the pending outcome as JSON, for the private table."""
         return canonical_json({**asdict(self), "outcome": to_plain(self.outcome)})
 
     @classmethod

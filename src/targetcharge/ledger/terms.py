@@ -89,7 +89,7 @@ class Terms:
     version: int = field(default=VERSION, compare=False)
 
     def plain(self) -> dict[str, object]:
-        """Return them as plain data; numbers in hexadecimal, to the last bit."""
+        """Return the terms as plain data; numbers in hexadecimal, to the last bit."""
         body = asdict(self)
         body |= {name: body[name].hex() for name in _REALS}
         body |= {name: [str(grains) for grains in body[name]] for name in ("capacities", "typical")}

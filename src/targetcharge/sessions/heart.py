@@ -45,8 +45,8 @@ class Dataset(Protocol):
         """Return whether every unit has a meter of its own."""
         ...
 
-    def read_ledger(self, ledger: Ledger) -> None:
-        """Where every unit has a meter: take note of what the ledger holds, before a call draws.
+    def read_ledger(self) -> None:
+        """Where every unit has a meter: take note of what its ledger holds, before a call draws.
 
         Alone with the ledger, and telling nothing.
 
@@ -65,7 +65,7 @@ class PlainData:
     snapshot: int = 0
     individual: bool = False
 
-    def read_ledger(self, ledger: Ledger) -> None:
+    def read_ledger(self) -> None:
         """Do nothing: what was published changes nothing."""
 
 
@@ -89,7 +89,7 @@ class Heart:
         if not self._dataset.individual:
             return self._published(most, name, compute)
         with self._ledger.exclusive():
-            self._dataset.read_ledger(self._ledger)
+            self._dataset.read_ledger()
             return self._published(most, name, compute)
 
     def _published(self, most: Most, name: str, compute: Callable[[], tuple[Settlement, Result]]) -> Result:

@@ -180,7 +180,7 @@ class Session:
             self._meters[0].quote(target, epsilon)
 
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
-        """Do as `ask_each`, and return the answers as the ledger keeps them: thousands in one piece.
+        """Ask the questions of a batch, lazily; yield answers as the ledger keeps them: thousands in one entry.
 
         Args:
             batch: what to ask.
@@ -356,7 +356,7 @@ class Session:
     def up_to_date(self, act: Callable[[], object]) -> None:
         """Let the dataset read the ledger, and do something with it; other calls wait."""
         with self.exclusive():
-            self._dataset.read_ledger(self._ledger)
+            self._dataset.read_ledger()
             act()
 
     @contextmanager
@@ -380,7 +380,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
+        """Close the session."""
         self.close()
 
     def __repr__(self) -> str:

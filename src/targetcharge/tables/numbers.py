@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from targetcharge.engines.engine import Engine
-    from targetcharge.ledger import Ledger
     from targetcharge.mechanisms import Algorithm, Batch
     from targetcharge.mechanisms.batch import NoisyCounts
     from targetcharge.tables.individual import UnitMeters
@@ -45,7 +44,7 @@ class SharedNumbers:
         """Return the number of the snapshot that is asked."""
         return self.snapshots.number(self.engine)
 
-    def read_ledger(self, ledger: Ledger) -> None:
+    def read_ledger(self) -> None:
         """Do nothing: what was published does not change who takes part."""
 
     def one(self, prepared: Prepared) -> int:

@@ -221,7 +221,7 @@ class TableOpening:
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None
     ) -> SharedNumbers | UnitMeters:
         if self.individual:
-            return UnitMeters(engine, snapshots, ledger.meters[0].tariff, checkpoints)
+            return UnitMeters(engine, snapshots, ledger, checkpoints)
         return SharedNumbers(engine, snapshots)
 
 

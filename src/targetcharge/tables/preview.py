@@ -76,7 +76,7 @@ class Preview:
         return asdict(self)
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the preview as text."""
         lines = [f"{name}: {value}" for name, value in self._facts()]
         if self.chances:
             lines.append(f"if the true number is so far from {markup.number(self.threshold)}:")
@@ -95,7 +95,7 @@ class Preview:
         return [(f"{chance.distance:+g}", _percent(chance.hit), _wrong(chance)) for chance in self.chances]
 
     def _repr_html_(self) -> str:
-        """Return it as HTML."""
+        """Return the preview as HTML, for notebooks."""
         facts = markup.table([], self._facts())
         if not self.chances:
             return facts

@@ -62,7 +62,7 @@ class _Known:
 @final
 @dataclass(frozen=True)
 class _Note:
-    """What is kept.
+    """What is kept of the data beside a ledger.
 
     Attributes:
         key: of the hashes.

@@ -231,7 +231,7 @@ class Table:
         *,
         epsilon: float | None = None,
     ) -> LazyAnswers:
-        """Do as `watch`, lazily: the scan runs for the first answer; answers up to the next hit leave together."""
+        """Ask a watch lazily: the scan runs for the first answer; answers up to the next hit leave together."""
         return self.iter_ask(self.prepare(questions.watch(where, by, keys, threshold), epsilon=epsilon))
 
     def top(
@@ -384,7 +384,7 @@ class Table:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
+        """Close the table."""
         self.close()
 
     def __repr__(self) -> str:

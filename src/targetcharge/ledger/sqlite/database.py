@@ -61,7 +61,7 @@ class _Disowned:
     """Stands for a connection that belongs to the process that this one was forked from."""
 
     def __getattr__(self, _: str) -> NoReturn:
-        """Refuse."""
+        """Refuse any use of the connection."""
         msg = "this session was opened before a fork: it can be used only in the process that opened it"
         raise NotAllowed(msg)
 
@@ -78,7 +78,7 @@ class _Transaction:
         self._connection = connection
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Begin the transaction."""
         try:
             self._roll_back()  # what an interrupt has left open
             self._connection.execute("BEGIN IMMEDIATE")

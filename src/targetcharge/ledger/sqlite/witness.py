@@ -86,7 +86,7 @@ class WitnessFile:
     """A witness, opened for each use: it is read at opening and written once for each hit."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file."""
+        """Read and write the witness at a path."""
         self.path = path
 
     @classmethod

@@ -24,7 +24,7 @@ from targetcharge.tables.individual.counters import Counters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from targetcharge.accounting.meter import Prices, Tariff
+    from targetcharge.accounting.meter import Prices
     from targetcharge.engines.engine import Contributions, Engine
     from targetcharge.ledger import Ledger
     from targetcharge.ledger.entries import Entry
@@ -64,19 +64,20 @@ class UnitMeters:
     individual = True
 
     def __init__(
-        self, engine: Engine, snapshots: Snapshots, tariff: Tariff, checkpoints: Checkpoints | None = None
+        self, engine: Engine, snapshots: Snapshots, ledger: Ledger, checkpoints: Checkpoints | None = None
     ) -> None:
         """Count for the units of an engine.
 
         Args:
             engine: the table.
             snapshots: of its data.
-            tariff: how the session prices, with the capacity of each unit.
+            ledger: what was published; its meter has the capacity of each unit.
             checkpoints: where counters are saved, if they are to be.
         """
         self.engine = engine
         self.snapshots = snapshots
-        self.allowance = Allowance.of(tariff)
+        self.ledger = ledger
+        self.allowance = Allowance.of(ledger.meters[0].tariff)
         self._charges = ChargeReader(engine.schema, self.allowance)
         self._checkpoints = checkpoints
         self._counters: Counters | None = None
@@ -94,18 +95,21 @@ class UnitMeters:
         """Return the number of the snapshot that is asked."""
         return self.snapshots.number(self.engine)
 
-    def read_ledger(self, ledger: Ledger) -> None:
+    def read_ledger(self) -> None:
         """Take note of what is new in the ledger.
 
         Raises:
             NotAllowed: if it holds answers about data that was not appended here.
         """
-        if self._counters is None:
-            self._start(ledger)
+        self._read()
+
+    def _read(self) -> Counters:
+        """Take note of what is new in the ledger; return the counters, to which what was noted is charged."""
+        counters = self._started() if self._counters is None else self._counters
         noted = self._noted
-        number, entries = ledger.since(noted.number)
+        number, entries = self.ledger.since(noted.number)
         if number == noted.number:
-            return
+            return counters
         if newest(entries) > self.engine.snapshot:
             msg = (
                 f"the ledger has answers about snapshot {newest(entries)} of the data, and this table has"
@@ -115,18 +119,20 @@ class UnitMeters:
         charging = [entry for entry in entries if _charges(entry)]
         if charging:
             self.engine.check_unchanged()  # who contributed is found in the data that the answers are about
-        self._noted = _Noted(number, ledger.hash_at(number), (*noted.waiting, *charging))
+        self._noted = _Noted(number, self.ledger.hash_at(number), (*noted.waiting, *charging))
+        return counters
 
-    def _start(self, ledger: Ledger) -> None:
+    def _started(self) -> Counters:
         """Start from the last saved counters that belong to this ledger and this table; else from nothing."""
         counters = Counters(self.allowance)
         saved = self._saved()
-        if saved is not None and ledger.hash_at(saved.number) == saved.head:
+        if saved is not None and self.ledger.hash_at(saved.number) == saved.head:
             counters.spent, counters.base = saved.spent, saved.base
             self._noted = _Noted(saved.number, saved.head)
         else:
             self._noted = _Noted()
         self._counters = counters
+        return counters
 
     def _saved(self) -> SavedCounters | None:
         """Return saved counters; none if they cannot be read, or the engine fails to tell whether they fit."""
@@ -141,10 +147,8 @@ class UnitMeters:
 
     def settle(self) -> Counters:
         """Charge what was noted; return the counters, which are at the ledger's head as it was read."""
-        counters, noted = self._counters, self._noted
-        if counters is None:
-            msg = "the ledger was not read"
-            raise RuntimeError(msg)
+        counters = self._read() if self._counters is None else self._counters
+        noted = self._noted
         self._counters = None  # if this is interrupted, all is made again
         counters.grow(self.engine.units())
         charges = list(self._charges.of(noted.waiting))

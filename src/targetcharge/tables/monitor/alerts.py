@@ -82,11 +82,11 @@ class Alert:
         return {**vars(self), "day": self.day.isoformat(), "kind": self.kind.value, "time": time}
 
     def to_json(self) -> str:
-        """Return it as one line of JSON."""
+        """Return the alert as one line of JSON."""
         return json.dumps(self.as_dict())
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
+        """Return the alert as a sentence."""
         key = "" if self.key is None else f" {self.key}"
         verb = {Kind.FIRST: "is", Kind.FORMER: "(as it was) fired"}.get(self.kind, f"{self.kind}")
         prior = "" if self.prior is None else f" from {self.prior:,}"
@@ -140,7 +140,7 @@ class Label:
     key: object = None
 
     def text(self) -> str:
-        """Return it as canonical JSON."""
+        """Return the label as canonical JSON."""
         return canonical_json({**vars(self), "day": self.day.isoformat(), "key": to_plain(self.key)})
 
     @classmethod

@@ -70,7 +70,7 @@ class Rule:
         name: of the rule; alerts carry it.
         where: a predicate, None for all units, or made by `tc.questions.sum` or `tc.questions.distinct`.
         threshold: reaching it is reported, and so is falling below it again.
-        tolerance: a number that is further from the last published one has moved: in units of the number, or a
+        tolerance: a number that is further from the last published one has moved: as far as this, or by a
             share such as "15%". Left out, only the threshold counts.
         margin: a number that has risen falls only below threshold - margin. Left out for four times the scale of
             the noise: so one that stays at the threshold falls by noise alone in less than 1% of looks.
@@ -312,15 +312,15 @@ def _floor(threshold: float, margin: float | None, scale: float, what: What) -> 
     return max(1 if isinstance(what, Distinct) else -checks.MAX_THRESHOLD, threshold - margin)
 
 
-def version_of(rule: Rule, day: str | None, by: Sequence[str], grain: str | None = None) -> str:
-    """Return what tells a rule's text from any other, on these columns of days and of keys with this grain.
+def version_of(rule: Rule, day: str | None, by: Sequence[str], period: str | None = None) -> str:
+    """Return what tells a rule's text from any other, on these columns of days and of keys with this period.
 
     Its keys are not part of it, so that some may be added.
     """
     figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
-    flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": grain}
+    # The words that ledgers of the first format were versioned by: others would start every rule anew.
+    flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": period}
     what = what_of(rule.where)
-    # The text that ledgers of the first format were versioned by: another one would start every rule anew.
     text = f"Units(where={what.where!r})" if isinstance(what, Count) else repr(what)
     body = canonical_json({"what": text, **figures, **flags})
     return hashlib.sha256(body.encode("ascii")).hexdigest()[:_VERSION_DIGITS]
