@@ -44,7 +44,7 @@ class Setting(NamedTuple):
     value: object
 
     def __str__(self) -> str:
-        """Return it as a call in Python has it."""
+        """Return the setting as a call in Python has it."""
         return f"{self.name}={self.value!r}"
 
 

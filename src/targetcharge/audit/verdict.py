@@ -65,7 +65,7 @@ class Verdict:
         return 0.0 if above <= 0 else math.inf
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as plain data, for JSON; the ratio included."""
+        """Return the verdict as plain data, for JSON; the ratio included."""
         return {**asdict(self), "curve": [list(row) for row in self.curve], "ratio": self.ratio}
 
     def __str__(self) -> str:

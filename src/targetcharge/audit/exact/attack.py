@@ -70,7 +70,7 @@ class Move:
     variant: int
 
     def words(self) -> str:
-        """Return it in words."""
+        """Return the move in words."""
         if self.tool == STOP:
             return "stop"
         way = {1: "up", -1: "down", 0: "any way"}[self.towards]
@@ -151,7 +151,7 @@ class Strategy:
         return replace(self, visited={}, exceptions=exceptions)
 
     def words(self) -> str:
-        """Return it in words: the usual way, and the exceptions in states that are met."""
+        """Return the strategy in words: the usual way, and the exceptions in states that are met."""
         scale = ", ".join(f"{epsilon:g}" for epsilon in self.epsilons)
         usual = (
             f"{self.questions} questions by {', '.join(self.menu)} at epsilon {scale},"

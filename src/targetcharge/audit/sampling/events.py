@@ -125,7 +125,7 @@ class RatioSum:
         return round(math.fsum(table.of(published) for table in self.tables), 6)
 
     def words(self, cut: float, *, upwards: bool) -> str:
-        """Return it in words."""
+        """Return the event in words."""
         what = f"the log-likelihood ratios of {len(self.tables)} answers"
         return f"{what} add up to {'at least' if upwards else 'at most'} {cut:.3g}"
 

@@ -76,7 +76,7 @@ class Raised:
             return cls(type(error).__name__)
 
     def __repr__(self) -> str:
-        """Return it in words."""
+        """Return the error in words."""
         return f"{self.kind} raised ({self.text})" if self.text else f"{self.kind} raised"
 
 
