@@ -64,11 +64,10 @@ class Release:
 
 def condition(when: When) -> Callable[[object], bool]:
     """Return a condition as a function that never raises: one that does counts as false."""
-    given: object = when
     if callable(when):
         test = when
-    elif isinstance(given, Container) and not isinstance(given, str | bytes | bytearray):
-        test = given.__contains__
+    elif not isinstance(when, str | bytes | bytearray) and isinstance(when, Container):
+        test = when.__contains__
     else:
         raise InvalidParameter("when", when, "a function of the outcome, or a set of outcomes")
 
