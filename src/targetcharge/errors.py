@@ -85,7 +85,7 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         self.value = value
         self.expected = expected
         self.kind = kind
-        super().__init__(f"{name} is {shown(value)}; it must be {expected}")
+        super().__init__(name, f" is {shown(value)}; it must be {expected}")
 
 
 _MOST_SHOWN = 100
@@ -141,7 +141,7 @@ class InvalidQuestion(InvalidParameter):
             place = f"line {text.count(chr(10), 0, position) + 1}, {place}"
         start = max(0, column - _MOST_SHOWN // 2)
         window = _printable(text[line_start:].partition("\n")[0][start : start + _MOST_SHOWN])
-        self.args = (f"{name}, {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^",)
+        self.args = (name, f", {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^")
 
 
 def _printable(text: str) -> str:
@@ -177,7 +177,7 @@ class InvalidKey(InvalidParameter):
             text = str(key)
         else:
             text = repr(key) if isinstance(key, tuple) and same_as is not None else shown(key)
-        self.args = (f"{self.name} is {_clipped(text)}; it must be {expected}",)
+        self.args = (self.name, f" is {_clipped(text)}; it must be {expected}")
 
 
 class TooLarge(InvalidParameter):

@@ -203,7 +203,7 @@ def test_as_a_user_runs_it(file):
     assert failed.returncode == AUDIT_FAILED
     assert failed.stdout.startswith("FAILED boast")
     assert slip.returncode == EXIT_CODES[tc.InvalidParameter]
-    assert slip.stderr.startswith("tct: data1 is")
+    assert slip.stderr.startswith("tct: --data1 is")
 
 
 def test_a_file_that_leaves_is_refused(tmp_path):

@@ -92,10 +92,10 @@ def test_a_picture_with_parts_that_cannot_be_computed(tmp_path):
 
 
 MISTAKES = [
-    (["--query-epsilon", "nan"], "tct: query_epsilon is nan; it must be a number from 1e-09 to 10"),
+    (["--query-epsilon", "nan"], "tct: --query-epsilon is nan; it must be a number from 1e-09 to 10"),
     (["--query-epsilon", "0.1"], "it must be at most 0.0622, or the budget larger"),
     ([], "given and hits left out, or the other way round"),
-    (["--hits", "0"], "tct: hits is 0; it must be an integer from 1 to"),
+    (["--hits", "0"], "tct: --hits is 0; it must be an integer from 1 to"),
     (
         ["--query-epsilon", "0.01", "--target", "between"],
         "--width is None; it must be given with --target between",
@@ -125,7 +125,7 @@ def test_mistakes_are_one_sentence_and_exit_code_2():
 def test_a_mistake_as_a_user_makes_it():
     result = tct(*PLAN, "--query-epsilon", "nan")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("tct: query_epsilon is nan; it must be a number from 1e-09 to 10")
+    assert result.stderr.startswith("tct: --query-epsilon is nan; it must be a number from 1e-09 to 10")
     assert result.stderr.count("\n") == 1
 
 

@@ -103,7 +103,7 @@ MISTAKES = [
     (["--by", "county", "--keys", "a,,b"], "--keys is 'a,,b'; it must be words with commas between"),
     (["--by", "county", "--keys", '"a'], "it must be words with commas between"),
     (["--by", "", "--keys", "a"], "--by is ''; it must be"),
-    (["--by", "kounty", "--keys", "a"], "by is 'kounty'; it must be one of the columns patient (number)"),
+    (["--by", "kounty", "--keys", "a"], "tct: --by is 'kounty'; it must be one of the columns patient (number)"),
     (["--by", "county,age", "--keys", "a"], "--keys: it is for one column"),
     (["--by", "county,county", "--keys-file", "keys.csv"], "two different columns"),
     (["--by", "county,age,ill", "--keys-file", "keys.csv"], "--by is 'county,age,ill'; it must be one or two"),
@@ -121,7 +121,7 @@ MISTAKES = [
     (["--by", "seen", "--hours", "2013-01-01 00:30:2013-01-02"], "a time on the hour"),
     (
         ["--by", "county", "--days", "2013-01-01:2013-01-05"],
-        "by is county (text); it must be a date or a time",
+        "--by is county (text); it must be a date or a time",
     ),
     (["--by", "county", "--keys-file", "no.csv"], "no.csv: it cannot be read: No such file"),
     (
@@ -135,8 +135,11 @@ MISTAKES = [
     ),
     (["--by", "ill", "--keys-file", "keys.csv"], "keys.csv, line 2: there is no value of ill"),
     (["--by", "county", "--keys-file", "empty.csv"], "empty.csv: there are no keys in it"),
-    (["--by", "county", "--keys", "a", "--where", "agee > 5"], "there is no column agee"),
-    (["--by", "county", "--keys", "a", "--threshold", "nan"], "threshold is nan"),
+    (
+        ["--by", "county", "--keys", "a", "--where", "agee > 5"],
+        "tct: --where, character 1: there is no column agee",
+    ),
+    (["--by", "county", "--keys", "a", "--threshold", "nan"], "tct: --threshold is nan"),
     (["--by", "county", "--keys", "a", "--threshold", "many"], "Invalid value for '--threshold'"),
 ]
 
@@ -247,10 +250,10 @@ def test_the_largest_keys_must_all_be_covered():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-k", 4], "k is 4; it must be an integer from 1 to 3"),
+        (["-k", 4], "tct: -k is 4; it must be an integer from 1 to 3"),
         (["-k", 0], "Invalid value for '-k'"),
-        (["--threshold", "nan"], "threshold is nan"),
-        (["--where", "agee > 5"], "there is no column agee"),
+        (["--threshold", "nan"], "tct: --threshold is nan"),
+        (["--where", "agee > 5"], "tct: --where, character 1: there is no column agee"),
         (["--by", "age"], "--keys, key 1: 'Rutland' must be a number"),
     ],
 )

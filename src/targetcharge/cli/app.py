@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand, TyperOption
 
 from targetcharge import __version__
 from targetcharge.cli import audit, ledger, tables
-from targetcharge.cli.errors import exit_code, sentence
+from targetcharge.cli.errors import exit_code, given_by, sentence
 from targetcharge.cli.monitor import monitor
 from targetcharge.cli.plan import plan
 from targetcharge.cli.report.page import report
 from targetcharge.errors import TargetChargeError
+
+
+class _Command(TyperCommand):
+    """A command whose errors name its options, and not the parameters of the library."""
+
+    def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - of click, or of the copy of it that typer has
+        """Run the command."""
+        named = {option.name: option.opts[0] for option in self.params if isinstance(option, TyperOption)}
+        with given_by(named):
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="tct",
@@ -27,7 +39,7 @@ for command in (
     *(plan, tables.describe, tables.ask, tables.watch, tables.top, monitor, ledger.meter, report),
     *(audit.audit, audit.attack, audit.certify),
 ):
-    app.command(command.__name__)(command)
+    app.command(command.__name__, cls=_Command)(command)
 app.add_typer(ledger.app, name="ledger")
 
 

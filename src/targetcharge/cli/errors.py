@@ -26,7 +26,7 @@ from targetcharge.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 EXIT_CODES: Final[dict[type[TargetChargeError], int]] = {
@@ -62,6 +62,18 @@ def written_at(place: str) -> Iterator[None]:
         raise (Mistake(place, str(error), kind=error.kind) if named else error) from None
     except NotAllowed as error:
         raise NotAllowed(f"{place}: " if place else "", *error.args) from None
+
+
+@contextmanager
+def given_by(options: Mapping[str, str]) -> Iterator[None]:
+    """Let errors about parameters name the options that gave them; a mistake names its place already."""
+    try:
+        yield
+    except InvalidParameter as error:
+        if error.args[0] == error.name:
+            error.name = options.get(error.name, error.name)
+            error.args = (error.name, *error.args[1:])
+        raise
 
 
 def line(path: Path, number: int) -> str:

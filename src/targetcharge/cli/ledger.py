@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from targetcharge.accounting.targets.plain import in_words, kind_in_words
+from targetcharge.accounting.targets.plain import in_words
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.results import console, note
@@ -23,7 +23,7 @@ from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.opening import ledger_place
 
 if TYPE_CHECKING:
-    from targetcharge.ledger import Entry, Terms
+    from targetcharge.ledger import Entry
 
 app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
 
@@ -50,19 +50,6 @@ def ledger_of(file: str) -> Path:
         return beside
     elsewhere = f"there is no ledger {beside}. If it is elsewhere, name it instead"
     raise Mistake(file, elsewhere if path.exists() else f"there is no such file, and no ledger {beside}")
-
-
-def roomiest(inspection: Inspection) -> int:
-    """Return which meter has the most hits left: 0, unless there are alternatives."""
-    terms, spent = inspection.terms, inspection.state.sums.spent
-    rooms = zip(terms.capacities, spent, terms.typical, strict=True)
-    left = [(capacity - used) // price for capacity, used, price in rooms]
-    return left.index(max(left))
-
-
-def targets_in_words(terms: Terms) -> list[str]:
-    """Return the alternatives that a ledger was made for, or else the kinds of targets."""
-    return [*map(in_words, terms.alternatives)] or [*map(kind_in_words, terms.targets)]
 
 
 def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
@@ -100,7 +87,7 @@ def show(
     inspection = inspect(file, last)
     if as_json:
         entries = [json.loads(text_of(entry)) for entry in inspection.last]
-        typer.echo(json.dumps({**_plain(inspection), "entries": entries}, indent=2))
+        typer.echo(json.dumps({**inspection.as_dict(), "entries": entries}, indent=2))
         return
     out = Console()
     table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
@@ -129,7 +116,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "budget": f"({terms.epsilon:g}, {terms.delta:g})",
         "unit": str(terms.unit) or "not said",
         "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}",
-        "targets": ", ".join(targets_in_words(terms)),
+        "targets": ", ".join(terms.targets_in_words),
         "charging": terms.charging,
         "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
         "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
@@ -141,43 +128,13 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     }
 
 
-def _plain(inspection: Inspection) -> dict[str, object]:
-    """Return all facts as plain data."""
-    terms, state = inspection.terms, inspection.state
-    names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
-    return {
-        "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "unit": terms.unit.plain(),
-        **{name: getattr(terms, name) for name in names},
-        "hits": state.sums.hits[roomiest(inspection)],
-        "hits_of_meters": state.sums.hits,
-        "hits_left": inspection.hits_left,
-        "held": inspection.held.count,
-        "pending": inspection.pending,
-        "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
-        "number": state.number,
-        "head": state.head.hex(),
-        "restored": inspection.restored or None,
-    }
-
-
 def _plain_meter(inspection: Inspection) -> dict[str, object]:
     """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
-    terms, which = inspection.terms, roomiest(inspection)
-
-    def amount(grains: int) -> float:  # in hits, or κ
-        return float(grains) if terms.meter == "exact" else from_grains(grains)
-
-    return {
-        "unit": terms.unit.plain(),
-        **{name: getattr(terms, name) for name in ("meter", "charging", "query_epsilon")},
-        "guarantee": {"epsilon": terms.epsilon, "delta": terms.delta},
-        "hits": inspection.state.sums.hits[which],
-        "hits_left": inspection.hits_left,
-        "price": amount(terms.typical[which]),
-        "capacity": amount(terms.capacities[which]),
-        "restored": inspection.restored or None,
-    }
+    terms, facts, which = inspection.terms, inspection.as_dict(), inspection.roomiest
+    names = ("unit", "meter", "charging", "query_epsilon", "hits", "hits_left", "restored")
+    amount = float if terms.meter == "exact" else from_grains  # in hits, or κ
+    costs = {"price": amount(terms.typical[which]), "capacity": amount(terms.capacities[which])}
+    return {**{name: facts[name] for name in names}, "guarantee": facts["budget"], **costs}
 
 
 def _cells(entry: Entry) -> tuple[str, str, str, str]:

@@ -98,6 +98,11 @@ class Terms:
             body |= version_1.header(self.targets, self.alternatives, str(self.unit))
         return {"format": _FORMAT, **body}
 
+    @property
+    def targets_in_words(self) -> list[str]:
+        """Return the alternatives that a ledger was made for, or else the kinds of targets, for people."""
+        return [*map(in_words, self.alternatives)] or [*map(kind_in_words, self.targets)]
+
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Terms:
         """Return the terms that a header holds.

@@ -22,7 +22,7 @@ import typer
 from targetcharge import __version__, markup
 from targetcharge.cli import words
 from targetcharge.cli.errors import Mistake
-from targetcharge.cli.ledger import TableOrLedger, ledger_of, roomiest, targets_in_words
+from targetcharge.cli.ledger import TableOrLedger, ledger_of
 from targetcharge.cli.report.accountings import OpenedMeter
 from targetcharge.cli.report.charts import curve, timeline
 from targetcharge.cli.report.history import read_history
@@ -164,7 +164,7 @@ def _values(history: History) -> dict[str, object]:
     noises = sorted(contents.noises.values(), key=lambda noise: (-noise.answers, noise.scale))
     meters = [OpenedMeter(inspection.terms, which) for which in range(len(inspection.terms.capacities))]
     odometers = [] if history.problem else [meter.odometer(inspection.state.sums) for meter in meters]
-    which = 0 if inspection.individual else roomiest(inspection)
+    which = 0 if inspection.individual else inspection.roomiest
     try:
         rows, uncompared = meters[which].rows(contents), "the declared targets are not known."
     except TargetChargeError as error:
@@ -175,7 +175,7 @@ def _values(history: History) -> dict[str, object]:
         "contents": contents,
         "inspection": inspection,
         "terms": inspection.terms,
-        "targets": targets_in_words(inspection.terms),
+        "targets": inspection.terms.targets_in_words,
         "version": __version__,
         "shown": sorted(tallies[:_MOST_QUESTIONS], key=lambda tally: tally.number),
         "rest": tallies[_MOST_QUESTIONS:],

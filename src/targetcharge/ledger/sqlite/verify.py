@@ -17,6 +17,7 @@ from targetcharge.errors import LedgerError
 from targetcharge.ledger.sqlite.database import Database, inode
 from targetcharge.ledger.sqlite.witness import WitnessRecords, distrust
 from targetcharge.ledger.state import LedgerState, Reservation, Sums, added, tampered, verify_chain
+from targetcharge.numerics.rounding import from_grains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +55,14 @@ class Inspection:
         return self.terms.charging == "individual"
 
     @property
+    def roomiest(self) -> int:
+        """Return which meter has the most hits left, of the declared kind: 0, unless there are alternatives."""
+        terms, spent = self.terms, self.state.sums.spent
+        rooms = zip(terms.capacities, spent, terms.typical, strict=True)
+        left = [(capacity - used) // price for capacity, used, price in rooms]
+        return left.index(max(left))
+
+    @property
     def hits_left(self) -> int:
         """Return how many more hits of the declared kind are covered, on the meter that has the most left.
 
@@ -65,6 +74,25 @@ class Inspection:
         spent = (0,) * len(spent) if self.individual else spent
         left = zip(terms.capacities, spent, terms.typical, strict=True)
         return max(max(0, capacity - used) // unit for capacity, used, unit in left)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all facts but the entries, as plain data."""
+        terms, state = self.terms, self.state
+        names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
+        return {
+            "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
+            "unit": terms.unit.plain(),
+            **{name: getattr(terms, name) for name in names},
+            "hits": state.sums.hits[self.roomiest],
+            "hits_of_meters": state.sums.hits,
+            "hits_left": self.hits_left,
+            "held": self.held.count,
+            "pending": self.pending,
+            "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
+            "number": state.number,
+            "head": state.head.hex(),
+            "restored": self.restored or None,
+        }
 
 
 class RestoredCopyError(LedgerError):
