@@ -199,7 +199,7 @@ class Session:
     def _batch_prices(self, batch: Batch) -> list[Priced]:
         priced = self._prices.batch(batch)
         if self._dataset.individual and batch.most_hits > 1:
-            msg = "several hits leave together only where all units share a meter: open a session for it"
+            msg = "such a batch is not asked where every unit has a meter of its own: open a session for it"
             raise NotAllowed(msg)
         return priced
 
