@@ -96,7 +96,9 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
     if options.rows and options.unit is not None:
         raise Mistake("--rows", "not together with --unit: units are rows, or the values of a column")
     made = Path(ledger).exists()
-    known = {**(_of_ledger(ledger) if made else _OF_NEW), **_given(options)}
+    said = {"unit": tc.ROW if options.rows else options.unit} | {name: getattr(options, name) for name in _TERMS}
+    known = _of_ledger(ledger) if made else dict(_OF_NEW)
+    known |= {name: value for name, value in said.items() if value is not None}
     missing = [option for name, option in _NEEDED.items() if name not in known]
     if missing and made:
         msg = f"the ledger {ledger} is not of a table: choose another with --ledger"
@@ -157,11 +159,6 @@ def types_of(given: list[str] | None) -> dict[str, str]:
             raise InvalidParameter("--type", text, "COLUMN=KIND, such as age=integer")
         types[column] = kind
     return types
-
-
-def _given(options: TableOptions) -> dict[str, Any]:
-    given = {"unit": tc.ROW if options.rows else options.unit, **{name: getattr(options, name) for name in _TERMS}}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _of_ledger(ledger: str) -> dict[str, Any]:

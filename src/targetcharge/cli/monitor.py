@@ -77,7 +77,8 @@ def monitor(
     if dry_run:
         run.rehearse()
     else:
-        with file_locked(questions, run.notify):
+        with questions.open("rb") as file:  # runs of one file wait, also where there is no ledger yet
+            _lock(file.fileno(), run.notify)
             run.look()
 
 
@@ -264,12 +265,10 @@ class Delivery:
 
 def _noted(note: FileIO, ledger: str) -> dict[str, int]:
     """Return the last seqs by monitor; none if a crash tore the note, so that all is told again."""
-    try:
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
         content = json.loads(note.read())
         if content["ledger"] == ledger:
             return {str(name): int(seq) for name, seq in content["told"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
     return {}
 
 
@@ -282,14 +281,6 @@ def say(lines: str) -> None:
         with suppress(OSError), open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - else Python tries again at its end
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise
-
-
-@contextmanager
-def file_locked(questions: Path, notify: Notify) -> Iterator[None]:
-    """Let runs of one file wait for each other from their start, also where there is no ledger yet."""
-    with questions.open("rb") as file:
-        _lock(file.fileno(), notify)
-        yield
 
 
 @contextmanager
@@ -318,11 +309,9 @@ def _writing(place: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = error.strerror
-    else:
-        return
-    msg = f"{place} cannot be written: {problem}. What was published and not told is told by the next run"
-    raise LedgerError(msg)
+        untold = "What was published and not told is told by the next run"
+        msg = f"{place} cannot be written: {error.strerror}. {untold}"
+        raise LedgerError(msg) from None
 
 
 def _append(path: Path, lines: bytes) -> None:
