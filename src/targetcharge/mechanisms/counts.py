@@ -288,6 +288,9 @@ class _NoisyOracle:
     def rest(self, data: object) -> float:
         """Return the mass of everything else."""
         count = operator.index(self.count(data))
+        if len(self.ranges.labels) == 2 and _ITSELF not in self.ranges.labels:
+            start = self.ranges.starts[0]  # of two sides the smaller one: at every question of a boundary
+            return self.noise.at_least(max(start - count, count - start + 1))
         masses = self._masses(count)
         published = masses.pop(_ITSELF, 0.0)
         *others, largest = sorted(masses.values()) or [0.0]
