@@ -5,7 +5,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 MINUTES ?= 10
 EXTRAS := --extra cli --extra plot
-INSTALL := $(BIN)/pip install -q --disable-pip-version-check
+# Lock files name everything that is needed, so pip resolves nothing: pip before 24 would trip over newer releases.
+INSTALL := $(BIN)/pip install -q --disable-pip-version-check --no-deps
 
 .PHONY: help demo tools test test-long soak coverage check bench docs lock clean
 
@@ -55,7 +56,7 @@ clean: ## Remove everything that was made
 .venv-peers/ready: requirements/peers.txt
 	@echo "setting up .venv-peers"
 	@$(PYTHON) -m venv .venv-peers
-	@.venv-peers/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	@.venv-peers/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/peers.txt
 	@touch $@
 
 .venv/bin/python:
@@ -64,11 +65,11 @@ clean: ## Remove everything that was made
 .venv/demo: requirements/demo.txt pyproject.toml | .venv/bin/python
 	@test -e .venv/dev || { echo "setting up .venv (a minute or so)"; \
 	  $(INSTALL) --require-hashes -r requirements/demo.txt && \
-	  $(INSTALL) --no-deps --no-build-isolation -e .; }
+	  $(INSTALL) --no-build-isolation -e .; }
 	@touch $@
 
 .venv/dev: requirements/dev.txt pyproject.toml | .venv/bin/python
 	@echo "setting up .venv for development (a few minutes)"
 	@$(INSTALL) --require-hashes -r requirements/dev.txt
-	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@$(INSTALL) --no-build-isolation -e .
 	@touch $@
