@@ -5,11 +5,18 @@ from collections import Counter
 import numpy as np
 import opendp.prelude as dp
 import pytest
-from scipy.stats import chi2, chisquare
+from scipy.stats import chi2, chisquare, expon, kstest
 from tests.goodness import FAR, BufferedEntropy, assert_only, draws_to_tell
 from tests.randomness.sources import SeededEntropy, exact_law
 
-from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace, discrete_laplace_array, geometric
+from targetcharge.randomness import (
+    Rate,
+    SystemEntropy,
+    discrete_laplace,
+    discrete_laplace_array,
+    geometric,
+    geometric_array,
+)
 
 bernoulli_module = importlib.import_module("targetcharge.randomness.coins")
 laplace_module = importlib.import_module("targetcharge.randomness.laplace")
@@ -76,13 +83,36 @@ def test_noise_agrees_with_opendp(epsilon):
     assert compare(discrete_laplace_array(SystemEntropy(), Rate.at_most(epsilon * 1.15), 50_000)) < 1e-9
 
 
-def test_geometric_has_its_rate():
-    rate, entropy = Rate.at_most(0.3), SeededEntropy(7)
-    draws = np.array([geometric(entropy, rate) for _ in range(40_000)])
-    p = math.exp(-0.3)
-    counts = np.bincount(np.minimum(draws, 20), minlength=21)
-    law = np.array([(1 - p) * p**k for k in range(20)] + [p**20])
-    assert chisquare(counts, law * len(draws)).pvalue > 1e-9
+def geometric_draws(kind, rate, count):
+    if kind == "scalar":
+        entropy = BufferedEntropy(7)
+        return [geometric(entropy, rate) for _ in range(count)]
+    return geometric_array(SystemEntropy() if kind == "system array" else SeededEntropy(8), rate, count).tolist()
+
+
+def geometric_law(rate):
+    return {value: -math.expm1(-rate) * math.exp(-rate * value) for value in range(math.ceil(30 / rate))}
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize("kind", ["scalar", "array", "system array"])
+def test_geometric_noise_has_the_right_scale_and_no_other(epsilon, kind):
+    law, *wrong = (geometric_law(epsilon * factor) for factor in (1, 1.05, 1 / 1.05))
+    count = draws_to_tell(law, *wrong)
+    assert_only(Counter(geometric_draws(kind, Rate.at_most(epsilon), count)), law, *wrong)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "array"])
+def test_geometric_noise_of_the_smallest_rate_is_a_continuous_law(kind):
+    draws = np.array(geometric_draws(kind, Rate.at_most(1e-9), 50_000)) * 1e-9
+    assert kstest(draws, expon.cdf).pvalue > FAR
+    assert kstest(draws * 1.05, expon.cdf).pvalue < FAR
+    assert kstest(draws / 1.05, expon.cdf).pvalue < FAR
+
+
+@pytest.mark.parametrize("kind", ["scalar", "array"])
+def test_geometric_noise_of_a_large_rate_is_none(kind):
+    assert set(geometric_draws(kind, Rate(50, 1), 2000)) == {0}
 
 
 def test_small_laws_exactly(monkeypatch):
@@ -111,5 +141,6 @@ def test_counts():
     rate = Rate.at_most(0.1)
     for count in (0, 1, 5, 1000):
         assert discrete_laplace_array(SystemEntropy(), rate, count).shape == (count,)
+        assert geometric_array(SystemEntropy(), rate, count).shape == (count,)
     draws = discrete_laplace_array(SystemEntropy(), Rate.at_most(1e-9), 1000)
     assert 1e8 < np.abs(draws).mean() < 1e10

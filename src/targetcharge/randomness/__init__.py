@@ -8,7 +8,14 @@ from targetcharge.randomness.coins import (
     bernoulli_exp_array,
 )
 from targetcharge.randomness.entropy import Entropy, SystemEntropy, below, below_array
-from targetcharge.randomness.laplace import Rate, discrete_laplace, discrete_laplace_array, geometric
+from targetcharge.randomness.gumbel import discrete_gumbel, discrete_gumbel_array
+from targetcharge.randomness.laplace import (
+    Rate,
+    discrete_laplace,
+    discrete_laplace_array,
+    geometric,
+    geometric_array,
+)
 
 __all__ = [
     "Entropy",
@@ -21,7 +28,10 @@ __all__ = [
     "bernoulli_array",
     "bernoulli_exp",
     "bernoulli_exp_array",
+    "discrete_gumbel",
+    "discrete_gumbel_array",
     "discrete_laplace",
     "discrete_laplace_array",
     "geometric",
+    "geometric_array",
 ]

@@ -9,6 +9,8 @@ True
 >>> from targetcharge.randomness.entropy import SystemEntropy
 >>> discrete_laplace_array(SystemEntropy(), rate, 3).shape
 (3,)
+>>> geometric(SystemEntropy(), rate) >= 0
+True
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +29,8 @@ from targetcharge.randomness.coins import bernoulli_exp, bernoulli_exp_array, be
 from targetcharge.randomness.entropy import below, below_array
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from targetcharge.randomness.entropy import Entropy
@@ -80,20 +84,30 @@ def discrete_laplace(entropy: Entropy, rate: Rate) -> int:
             return -size
 
 
+def geometric_array(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
+    """Return an array of independent draws of `geometric`."""
+    return _accepted(partial(_sizes, entropy, rate), count)
+
+
 def discrete_laplace_array(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
     """Return an array of independent draws of `discrete_laplace`."""
+    return _accepted(partial(_signed_sizes, entropy, rate), count)
+
+
+def _accepted(draw: Callable[[int], NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    """Return the first draws that are accepted; `draw` returns those of so many tries."""
     parts: list[NDArray[np.int64]] = []
     missing = count
     while missing > 0:
-        part = _candidates(entropy, rate, 2 * missing + 32)[:missing]
+        part = draw(2 * missing + 32)[:missing]
         parts.append(part)
         missing -= len(part)
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
-def _candidates(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
-    """Return those of `count` independent tries that succeed, in order."""
-    low = below_array(entropy, np.full(count, rate.denominator, dtype=np.uint64))
+def _sizes(entropy: Entropy, rate: Rate, tries: int) -> NDArray[np.int64]:
+    """Return the geometric draws of independent tries, those that succeed, in order."""
+    low = below_array(entropy, np.full(tries, rate.denominator, dtype=np.uint64))
     low = low[bernoulli_exp_array(entropy, low, rate.denominator)]
     high = np.zeros(len(low), dtype=np.uint64)
     active = np.arange(len(low))
@@ -101,6 +115,11 @@ def _candidates(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
         active = active[bernoulli_exp_array(entropy, np.ones(len(active), dtype=np.uint64), 1)]
         high[active] += np.uint64(1)
     # No overflow: the denominator is at most 2^52, and 4096 successes of probability 1/e do not happen.
-    size = ((low + np.uint64(rate.denominator) * high) // np.uint64(rate.numerator)).astype(np.int64)
+    return ((low + np.uint64(rate.denominator) * high) // np.uint64(rate.numerator)).astype(np.int64)
+
+
+def _signed_sizes(entropy: Entropy, rate: Rate, tries: int) -> NDArray[np.int64]:
+    """Return the Laplace draws of independent tries: a size and a sign each, but 0 with one sign only."""
+    size = _sizes(entropy, rate, tries)
     positive = (entropy.words(len(size)) >> np.uint64(_TOP_BIT)).astype(np.bool_)
     return np.where(positive, size, -size)[positive | (size > 0)]
