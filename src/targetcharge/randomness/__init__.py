@@ -1,4 +1,4 @@
-"""Randomness: OS entropy and exact samplers. The source of bits is always an argument."""
+"""Randomness: OS entropy, exact samplers and their laws. The source of bits is always an argument."""
 
 from targetcharge.randomness.coins import (
     ExponentialCoins,
@@ -16,10 +16,15 @@ from targetcharge.randomness.laplace import (
     geometric,
     geometric_array,
 )
+from targetcharge.randomness.laws import GeometricLaw, GumbelLaw, IntegerLaw, LaplaceLaw
 
 __all__ = [
     "Entropy",
     "ExponentialCoins",
+    "GeometricLaw",
+    "GumbelLaw",
+    "IntegerLaw",
+    "LaplaceLaw",
     "Rate",
     "SystemEntropy",
     "below",
