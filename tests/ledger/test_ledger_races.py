@@ -6,14 +6,29 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import pandas as pd
 import pytest
 from tests.ledger import children
-from tests.ledger.asking import ask_until_refused, crash, entries, hits, no, opened, opened_renyi, spent, told, yes
+from tests.ledger.asking import (
+    BUDGET,
+    QUERY,
+    ask_until_refused,
+    crash,
+    entries,
+    hits,
+    no,
+    opened,
+    opened_renyi,
+    spent,
+    told,
+    yes,
+)
 from tests.ledger.processes import child
 from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.ledger.sqlite import inspect, verify
+from targetcharge.sessions.heart import Heart
 
 ROUNDS = size(15, 100)
 
@@ -277,6 +292,49 @@ def test_a_revision_that_comes_too_late_charges_nothing_and_blocks_nobody(tmp_pa
         assert first.meter.hits == 1
         assert first.test(yes).hit
         assert (second.meter.hits, second.pending) == (2, ())
+
+
+def let_another_publish_first(monkeypatch, session, other):
+    """Have another session publish a release right after this one has seen that it is pending."""
+    publish = Heart.publish
+
+    def late(heart, *call):
+        if heart is session._heart:
+            monkeypatch.setattr(Heart, "publish", publish)
+            (pending,) = other.pending
+            assert pending.revise(lambda _: True).released
+        return publish(heart, *call)
+
+    monkeypatch.setattr(Heart, "publish", late)
+
+
+@pytest.mark.parametrize("when", [True, False])
+def test_a_revision_of_what_is_published_before_it_reserves_charges_nothing(monkeypatch, tmp_path, when):
+    path = tmp_path / "ledger.db"
+    with opened(path, 2, says=7) as first, opened(path, 2) as second:
+        release = first.release(told, when=lambda _: False)
+        let_another_publish_first(monkeypatch, first, second)
+        with pytest.raises(tc.NotAllowed, match=f"release {release.seq} was published"):
+            release.revise(lambda _: when)
+        assert (first.meter.hits, spent(first), len(hits(first))) == (1, [], 1)
+        assert second.test(yes).hit
+        assert (first.meter.hits, first.pending) == (2, ())
+
+
+def test_a_revision_of_what_is_published_before_it_reserves_charges_no_unit(monkeypatch, tmp_path):
+    people = pd.DataFrame({"patient": range(100)})
+    several = [
+        tc.open(people, unit="patient", budget=BUDGET, query_epsilon=QUERY[2], charging="individual", ledger=path)
+        for path in [tmp_path / "ledger.db"] * 2
+    ]
+    with several[0] as first, several[1] as second:
+        release = first.release("patient < 10", set())
+        let_another_publish_first(monkeypatch, first._session, second)
+        with pytest.raises(tc.NotAllowed, match=f"release {release.seq} was published"):
+            release.revise(lambda _: True)
+        assert (spent(first._session), len(hits(first._session))) == ([], 1)
+        first._session.up_to_date(first._numbers.settle)
+        assert first._numbers._counters.spent.tolist() == [1] * 10 + [0] * 90
 
 
 def test_renyi_sessions_hold_back_different_prices(tmp_path):

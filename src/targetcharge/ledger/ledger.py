@@ -71,7 +71,9 @@ class Settlement(NamedTuple):
     @property
     def waits(self) -> bool:
         """Return whether a loss of it would lose nothing but a few misses."""
-        return self.pending is None and not self.durable and not any(map(charges, self.entries))
+        if self.durable or self.pending is not None or self.closes is not None:
+            return False
+        return not any(map(charges, self.entries))
 
 
 class Ledger(ABC):

@@ -249,6 +249,8 @@ class Session:
 
         def compute() -> tuple[Settlement, Answer]:
             kept = self._kept(seq)  # read again: a refusal's traceback must not hold it
+            if kept is None:  # another session was quicker: to settle is to be refused, and nothing is charged
+                return Settlement((), closes=seq), Answer(outcome=None, hit=False, price=0.0, seq=seq)
             hit = holds(kept.outcome)
             outcome, interval = (kept.outcome, kept.interval) if hit else (None, None)
             answer = asked.answer(outcome, (hit,), self._ledger.next_seq(), received, kept.snapshot, release=seq)
@@ -258,17 +260,22 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            asked = self._prices.revision(self._kept(seq))
+            asked = self._revision(seq)
             return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
 
-    def _kept(self, seq: int) -> Pending:
-        """Return a pending outcome; whatever goes wrong on the way shows nothing of it."""
-        kept = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
-        if isinstance(kept, Failure):
-            raise kept.error()
+    def _revision(self, seq: int) -> Priced:
+        """Return what a revision costs; refuse that of a release which is not pending."""
+        kept = self._kept(seq)
         if kept is None:
             msg = f"no release {seq} is pending: it was published, or never made on this ledger"
             raise NotAllowed(msg)
+        return self._prices.revision(kept)
+
+    def _kept(self, seq: int) -> Pending | None:
+        """Return a pending outcome, if it is there; whatever goes wrong on the way shows nothing of it."""
+        kept = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
+        if isinstance(kept, Failure):
+            raise kept.error()
         return kept
 
     def _released(self, answer: Answer) -> Release:
