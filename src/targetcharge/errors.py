@@ -13,8 +13,8 @@
     └── EngineError           the table could not be opened or read; never contains values from it
 
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
-what to do. Its arguments are the parts of the sentence. One that says which parameter to set has a `Setting`
-among them, so that the command line can name its own option instead.
+what to do. Its arguments are the parts of the sentence. Parameters that it names are a `Parameter` among them, and
+one that it says to set is a `Setting`, so that the command line can name its own options instead.
 
 >>> raise InvalidParameter("epsilon", -1.0, "finite and above 0")
 Traceback (most recent call last):
@@ -35,6 +35,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class Parameter(str):
+    """The name of a parameter in the sentence of an error."""
+
+    __slots__ = ()
 
 
 class Setting(NamedTuple):
@@ -79,13 +85,13 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         kind: of the column that it does not fit ("text", say); None if that is not why.
     """
 
-    def __init__(self, name: str, value: object, expected: str, *, kind: str | None = None) -> None:
-        """Say which parameter, which value and what was expected."""
+    def __init__(self, name: str, value: object, *expected: str, kind: str | None = None) -> None:
+        """Say which parameter, which value and what was expected: a phrase, in parts if it names parameters."""
         self.name = name
         self.value = value
-        self.expected = expected
+        self.expected = "".join(expected)
         self.kind = kind
-        super().__init__(name, f" is {shown(value)}; it must be {expected}")
+        super().__init__(Parameter(name), f" is {shown(value)}; it must be ", *expected)
 
 
 _MOST_SHOWN = 100
@@ -141,7 +147,7 @@ class InvalidQuestion(InvalidParameter):
             place = f"line {text.count(chr(10), 0, position) + 1}, {place}"
         start = max(0, column - _MOST_SHOWN // 2)
         window = _printable(text[line_start:].partition("\n")[0][start : start + _MOST_SHOWN])
-        self.args = (name, f", {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^")
+        self.args = (Parameter(name), f", {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^")
 
 
 def _printable(text: str) -> str:
@@ -177,7 +183,7 @@ class InvalidKey(InvalidParameter):
             text = str(key)
         else:
             text = repr(key) if isinstance(key, tuple) and same_as is not None else shown(key)
-        self.args = (self.name, f" is {_clipped(text)}; it must be {expected}")
+        self.args = (Parameter(self.name), f" is {_clipped(text)}; it must be {expected}")
 
 
 class TooLarge(InvalidParameter):

@@ -148,14 +148,24 @@ def test_the_exact_meter_has_no_price_for_bands(options):
     assert "ask with --meter renyi" in result.err
 
 
+@pytest.mark.usefixtures("folder")
+def test_distinct_values_need_a_shared_budget_which_is_an_option():
+    options = ["--charging", "individual", "--distinct", "age", "--threshold", 9]
+    result = run("ask", "visits.parquet", *TERMS, *options)
+    assert result.code == 3
+    assert "that was made with --charging shared" in result.err
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["agee > 65", "--threshold", 5], "there is no column agee; did you mean age?"),
         (["age >", "--threshold", 5], "where, character"),
         (["--sum", "fare", "--lower", 0, "--threshold", 5], "--upper is None; it must be given with --sum"),
-        (["--sum", "fare", "--lower", 5, "--upper", 0], "--lower is 5; it must be at most upper, 0"),
-        (["--sum", "county", "--lower", 0, "--upper", 5], "a number to be added up, and it is text"),
+        (["--sum", "fare", "--lower", 5, "--upper", 0], "--lower is 5; it must be at most --upper, 0"),
+        (["--sum", "fare", "--lower", 0, "--upper", 0], "--upper is 0; it must be above 0, or --lower below 0"),
+        (["--sum", "county", "--lower", 0, "--upper", 5], "--sum is 'county'; it must be a number to be added up"),
+        (["--distinct", "agee", "--threshold", 5], "--distinct is 'agee'; it must be one of the columns"),
         (["--sum", "fare", "--lower", 0, "--upper", 5, "--grid", "x"], "--grid is 'x'"),
         (["--lower", 5, "--threshold", 5], "--lower is 5; it must be given with --sum"),
         (["--grid", 5], "--grid is '5'; it must be given with --sum"),
@@ -165,7 +175,9 @@ def test_the_exact_meter_has_no_price_for_bands(options):
         (["--distinct", "age", "--sum", "fare"], "--distinct is 'age'; it must be left out"),
         (["--threshold", 5, "--side", 5], "--side is 5; it must be left out where --threshold is given"),
         (["--side", 5, "--prior", 5], "--prior is 5; it must be left out where --side is given"),
-        (["--between", 5, 1], "high is 1; it must be at least low, 5"),
+        (["--between", 5, 1], "tct: --between HIGH is 1; it must be at least --between LOW, 5"),
+        (["--between", 5.2, 5.8], "--between HIGH is 5.8; it must be so far above --between LOW, 5.2"),
+        (["--side", "1e300"], "tct: --side is 1000"),
         (["--threshold", "nan"], "tct: --threshold is nan"),
         (["--threshold", "inf"], "tct: --threshold is inf"),
         (["--threshold", "1e300"], "tct: --threshold is 1000"),
@@ -216,11 +228,11 @@ def test_what_is_missing_for_a_new_ledger_is_named(options, missing):
     assert result.err.startswith(f"tct: {missing}, since there is no ledger visits.parquet.ledger.db yet")
 
 
-@pytest.mark.parametrize(("options", "name"), [([], "TABLE"), (TERMS, "source")])
-def test_a_table_that_is_not_there(folder, options, name):
+@pytest.mark.parametrize("options", [[], TERMS])
+def test_a_table_that_is_not_there(folder, options):
     result = run("ask", "visit.parquet", *options)
     assert result.code == 2
-    assert result.err.startswith(f"tct: {name} is 'visit.parquet'; it must be a")
+    assert result.err.startswith("tct: TABLE is 'visit.parquet'; it must be a")
     assert not list(folder.glob("*ledger*"))
 
 

@@ -117,7 +117,8 @@ MISTAKES = [
     (["--by", "age", "--keys", "20,70,20"], "--keys, key 3: '20' is the same key as in --keys, key 1"),
     (["--by", "seen", "--days", "2013-01-01"], "--days is '2013-01-01'; it must be two dates"),
     (["--by", "seen", "--days", "2013-01-05:2013-01-01"], "2013-01-05 or later"),
-    (["--by", "seen", "--days", "2013-02-30:2013-03-01"], "start is '2013-02-30'; it must be a date"),
+    (["--by", "seen", "--days", "2013-02-30:2013-03-01"], "--days FIRST is '2013-02-30'; it must be a date"),
+    (["--by", "seen", "--days", "2013-03-01:2013-02-01"], "2013-03-01 or later, since --days FIRST is that"),
     (["--by", "seen", "--hours", "2013-01-01 00:30:2013-01-02"], "a time on the hour"),
     (
         ["--by", "county", "--days", "2013-01-01:2013-01-05"],

@@ -9,7 +9,7 @@ import targetcharge as tc
 from targetcharge.ledger.entries import Restored
 from targetcharge.ledger.sqlite import inspect, verify
 
-WHAT_TO_DO = r"restored=\(number, hash\) opens it as it is"
+WHAT_TO_DO = "names both as `restored` opens it as it is"
 
 
 def witness(path):

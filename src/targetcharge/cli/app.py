@@ -24,7 +24,13 @@ class _Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - of click, or of the copy of it that typer has
         """Run the command."""
-        named = {option.name: option.opts[0] for option in self.params if isinstance(option, TyperOption)}
+        named: dict[str, str] = {}
+        for given in self.params:
+            place = given.opts[0] if isinstance(given, TyperOption) else given.metavar
+            if given.nargs > 1 and given.metavar:  # LOW HIGH of --between: a name for each of its values
+                named |= {value.lower(): f"{place} {value}" for value in given.metavar.split()}
+            elif given.name and place:
+                named[given.name] = place
         with given_by(named):
             return super().invoke(ctx)
 

@@ -20,6 +20,7 @@ from targetcharge.errors import (
     InvalidParameter,
     LedgerError,
     NotAllowed,
+    Parameter,
     Refused,
     Setting,
     TargetChargeError,
@@ -70,9 +71,7 @@ def given_by(options: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidParameter as error:
-        if error.args[0] == error.name:
-            error.name = options.get(error.name, error.name)
-            error.args = (error.name, *error.args[1:])
+        error.args = tuple(options.get(part, part) if isinstance(part, Parameter) else part for part in error.args)
         raise
 
 

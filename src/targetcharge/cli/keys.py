@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final, final
 import typer
 
 import targetcharge as tc
-from targetcharge.cli.errors import Mistake, line, option
+from targetcharge.cli.errors import Mistake, given_by, line, option
 from targetcharge.cli.questions import read_csv
 from targetcharge.queries.columns import Kind, column_of
 
@@ -87,7 +87,8 @@ class WrittenKeys:
         ends = _SEPARATOR.split(text or "")
         if len(ends) != 2:
             raise tc.InvalidParameter(given[0], text, "two dates or times with a colon between: FIRST:LAST")
-        return cls(by, range=make(ends[0].strip(), ends[1].strip()))
+        with given_by({"start": f"{given[0]} FIRST", "end": f"{given[0]} LAST"}):
+            return cls(by, range=make(ends[0].strip(), ends[1].strip()))
 
     def typed(self, table: tc.Table) -> KeyRange | list[object]:
         """Return the keys as a question of this table takes them: values of its columns' kinds."""

@@ -217,6 +217,14 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
     return questions.Count(where)
 
 
+def names_of(question: Question, spell: Spell = str) -> dict[str, str]:
+    """Return, for parameters of the library that are called otherwise here, what they are called."""
+    names = {"threshold": spell("side")} if isinstance(question, questions.SideQuestion) else {}
+    if isinstance(question.what, questions.Sum | questions.Distinct):
+        names["column"] = spell("sum" if isinstance(question.what, questions.Sum) else "distinct")
+    return names
+
+
 def read_items(path: Path) -> list[Item]:
     """Return the questions of a file; a mistake names the place of the first that is none."""
     readers = {".csv": _csv_items, ".yaml": _yaml_items, ".yml": _yaml_items}

@@ -11,10 +11,10 @@ import typer
 
 import targetcharge as tc
 from targetcharge.cli.asking import leaving, run, types_of
-from targetcharge.cli.errors import Mistake, option, written_at
+from targetcharge.cli.errors import Mistake, given_by, option, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
-from targetcharge.cli.questions import Item, question_of, read_items, what_of, whole
+from targetcharge.cli.questions import Item, names_of, question_of, read_items, what_of, whole
 from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
@@ -172,7 +172,7 @@ def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
 
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
     """Return a question and what it would cost; a mistake in it names its place."""
-    with written_at(item.place):
+    with written_at(item.place), given_by(names_of(item.question, str if item.place else option)):
         if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
             msg = (
                 "only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger keeps its"
@@ -199,7 +199,8 @@ def _at_once(answers: Answers) -> Iterator[Answers]:
 def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> Checked:
     """Return a watch or a top with these keys; a mistake in one of them names its place."""
     try:
-        prepared = table.prepare(replace(question, keys=keys.typed(table)))
+        with given_by(names_of(question, option)):
+            prepared = table.prepare(replace(question, keys=keys.typed(table)))
     except InvalidKey as error:
         raise keys.mistake(error) from None
     preview = table.preview(prepared)

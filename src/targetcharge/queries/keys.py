@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from targetcharge.errors import InvalidKey, InvalidParameter
+from targetcharge.errors import InvalidKey, InvalidParameter, Parameter
 from targetcharge.queries.columns import Column, Kind, column_of
 from targetcharge.queries.predicates import All, Compare, Operator, decimal_text
 from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain
@@ -170,9 +170,10 @@ class KeyRange:
         """Refuse a range that ends before it starts, or is too long."""
         start, end = self.start.isoformat(), self.end.isoformat()
         if self.end < self.start:
-            raise InvalidParameter("end", end, f"{start} or later, since start is that")
+            raise InvalidParameter("end", end, f"{start} or later, since ", Parameter("start"), " is that")
         if len(self) > MOST_KEYS:
-            raise InvalidParameter("end", end, f"nearer to start, for at most {MOST_KEYS:,} keys")
+            most = f", for at most {MOST_KEYS:,} keys"
+            raise InvalidParameter("end", end, "nearer to ", Parameter("start"), most)
 
     def __len__(self) -> int:
         """Return how many there are."""

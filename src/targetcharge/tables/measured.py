@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
 from targetcharge.queries.columns import Kind, column_of
 from targetcharge.queries.measures import Count, Sketch, Total
@@ -81,10 +81,11 @@ def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Me
         )
     lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
     if lower > upper:
-        raise InvalidParameter("lower", what.lower, f"at most upper, {what.upper!r}")
+        raise InvalidParameter("lower", what.lower, "at most ", Parameter("upper"), f", {what.upper!r}")
     largest = max(abs(lower), abs(upper))
     if not largest:
-        raise InvalidParameter("upper", what.upper, "above 0, or lower below 0: else every contribution is 0")
+        expected = " below 0: else every contribution is 0"
+        raise InvalidParameter("upper", what.upper, "above 0, or ", Parameter("lower"), expected)
     step = _fitting(column, largest) if what.grid is None else _step(what.grid)
     least, most = math.ceil(lower / step), math.floor(upper / step)
     if most < least or not max(abs(least), abs(most)):

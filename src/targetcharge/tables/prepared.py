@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
-from targetcharge.errors import InvalidParameter, NotAllowed, TargetChargeError
+from targetcharge.errors import InvalidParameter, NotAllowed, Parameter, Setting, TargetChargeError
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import (
     above_threshold,
@@ -223,11 +223,11 @@ class Prepared:
         """Return the ends of a band, in steps."""
         least, high = self.steps("low", question.low), checks.threshold(question.high, "high")
         if high < checks.threshold(question.low, "low"):
-            raise InvalidParameter("high", high, f"at least low, {question.low!r}")
+            raise InvalidParameter("high", high, "at least ", Parameter("low"), f", {question.low!r}")
         most = self.gauge.most(high)
         if most < least:
-            expected = f"so far above low, {question.low!r}, that a value lies in between"
-            raise InvalidParameter("high", high, expected)
+            expected = f", {question.low!r}, that a value lies in between"
+            raise InvalidParameter("high", high, "so far above ", Parameter("low"), expected)
         return least, most
 
     def unchanged(self, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
@@ -260,9 +260,9 @@ class Prepared:
             return self.measure
         msg = (
             "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
-            ' others. Open the table with charging="shared" for them'
+            " others. Ask a ledger for them that was made with "
         )
-        raise NotAllowed(msg)
+        raise NotAllowed(msg, Setting("charging", "shared"))
 
     def measure_of(self, key: object) -> Count | Total:
         """Return the measure of one key, as it is published; of all rows if there are no keys."""
@@ -307,7 +307,7 @@ def prepare(
         prepared.band(question)
     if isinstance(question, Watch | Top):
         if isinstance(prepared.measure, Sketch):
-            msg = "distinct values are not counted key by key: ask `distinct_above` for each key"
+            msg = "distinct values are not counted key by key: ask for those of one key at a time"
             raise NotAllowed(msg)
         keys = declare(question.by, question.keys, schema)
         if isinstance(question, Top):

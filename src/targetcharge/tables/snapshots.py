@@ -184,8 +184,8 @@ class Snapshots:
         elif individual:
             msg = (
                 f"the data is not what it was when the ledger {self._ledger} was last used, and with a budget for"
-                " every individual it may only grow: by `append`, or by further files in a folder. Where rows are"
-                " the units, their order counts too. Else choose another ledger"
+                " every individual it may only grow: by rows appended, or by further files in a folder. Where rows"
+                " are the units, their order counts too. Else choose another ledger"
             )
             raise NotAllowed(msg)
         elif new_data:

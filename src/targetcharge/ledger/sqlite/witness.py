@@ -212,7 +212,7 @@ def distrust(database: Database, records: WitnessRecords, inode: int) -> str:
     return (
         f"this ledger looks like a restored copy: {why}. Charges may be missing, so its budget counts as spent."
         " If its owner knows the number and hash of the last entry ever published, and this ledger ends there,"
-        " restored=(number, hash) opens it as it is"
+        " a Python program that names both as `restored` opens it as it is"
     )
 
 
