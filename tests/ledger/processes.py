@@ -3,7 +3,10 @@
 import multiprocessing
 import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkstemp
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
@@ -11,12 +14,22 @@ _context.set_forkserver_preload(
 )
 
 
+def _run(stderr, function, pipe, arguments):
+    with stderr.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    function(pipe, *arguments)
+
+
 class Child:
     """A process that runs a function of `ledger.children` with one end of a pipe, and the other end of it."""
 
     def __init__(self, function, *arguments):
         self.pipe, other = _context.Pipe()
-        self._process = _context.Process(target=function, args=(other, *arguments), daemon=True)
+        handle, name = mkstemp()
+        os.close(handle)
+        self._stderr = Path(name)
+        run = (self._stderr, function, other, arguments)
+        self._process = _context.Process(target=_run, args=run, daemon=True)
         self._process.start()
         other.close()
 
@@ -49,9 +62,15 @@ class Child:
         self._process.join(30)
         return self._process.exitcode
 
+    def wrote(self):
+        """Return what it wrote to stderr so far."""
+        return self._stderr.read_text()
+
     def stop(self):
         if self._process.is_alive():
             self.kill()
+        sys.stderr.write(self.wrote())
+        self._stderr.unlink()
         self.pipe.close()
 
 

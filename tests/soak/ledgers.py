@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import signal
 import time
 from contextlib import ExitStack, suppress
 
@@ -41,10 +42,17 @@ def kills(seed, folder, writes=children.asks_until_killed):
             for writer in writers:
                 for message in writer.heard():
                     client.sees(*message)
+                _note_ending(writer, tally)
         with opened(path, MOST_HITS) as session:
             before = _compare(session, client, before, tally)
         verify(path)
     return tally
+
+
+def _note_ending(process, tally):
+    """Note a process that ended neither because it was done nor by our kill, with what it wrote to stderr."""
+    code = process.ends()
+    tally.note("wrong", code not in (0, -signal.SIGKILL), f"a process ended with {code}: {process.wrote()}")
 
 
 def _compare(session, client, before, tally):
@@ -69,7 +77,11 @@ def races(seed, folder, racing=children.races):
             path = folder / f"{race}.db"
             for racer in racers:
                 racer.tell(path)
-            won = [racer.hear() for racer in racers].count(True)
+            try:
+                won = [racer.hear() for racer in racers].count(True)
+            except EOFError:
+                tally.note("wrong", 1, "a racer left the race")
+                break
             tally.tried += 1
             tally.note("free", max(0, won - capacity), f"{won} hits of a budget for {capacity}")
             tally.note("lost", max(0, capacity - won), f"{won} hits of {capacity} that were left")
@@ -77,7 +89,10 @@ def races(seed, folder, racing=children.races):
                 charged, held = session.meter.hits, spent(session)
             tally.note("wrong", (charged, held) != (capacity, []), f"{charged} of {capacity} hits charged, {held}")
         for racer in racers:
-            racer.tell(None)
+            with suppress(OSError):  # it has left
+                racer.tell(None)
+        for racer in racers:
+            _note_ending(racer, tally)
     return tally
 
 

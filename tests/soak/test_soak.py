@@ -49,6 +49,28 @@ def test_racers_that_do_not_see_each_other_are_found_out(tmp_path):
     assert ledgers.races(1, tmp_path, racing=races_alone).free > 0
 
 
+def breaks_off(_pipe, path, _seed):
+    """Raise what no writer should."""
+    raise LookupError(path.name)
+
+
+def test_a_writer_that_ends_by_an_exception_is_found_out_with_its_text(tmp_path):
+    found = ledgers.kills(1, tmp_path, writes=breaks_off)
+    assert found.wrong > 0
+    assert all("LookupError: ledger.db" in note for note in found.notes)
+
+
+def ends_early(pipe, _capacity):
+    """Leave the first race."""
+    raise LookupError(pipe.recv().name)
+
+
+def test_a_racer_that_ends_by_an_exception_is_found_out_with_its_text(tmp_path):
+    found = ledgers.races(1, tmp_path, racing=ends_early)
+    assert found.wrong > 1
+    assert "LookupError: 0.db" in found.notes[-1]
+
+
 def found_by(trial, folder):
     """Return what a dozen trials find in all."""
     found = Tally()
