@@ -26,14 +26,27 @@ from targetcharge.accounting.meter import Meter, Odometer
 from targetcharge.accounting.paper import overrun_probability, paper_epsilon
 from targetcharge.accounting.qvalues import Split, best_q, split
 from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
+from targetcharge.accounting.sparse import (
+    LeastNoise,
+    OffsetNoise,
+    gumbel_delta,
+    gumbel_epsilon,
+    gumbel_hits,
+    least_noise,
+    offset_delta,
+    offset_epsilon,
+    offset_hits,
+)
 from targetcharge.accounting.targets import Kind
 
 __all__ = [
     "Budget",
     "ExactProfile",
     "Kind",
+    "LeastNoise",
     "Meter",
     "Odometer",
+    "OffsetNoise",
     "Split",
     "advanced_epsilon",
     "basic_epsilon",
@@ -44,6 +57,13 @@ __all__ = [
     "exact_epsilon",
     "exact_hits",
     "exact_profile",
+    "gumbel_delta",
+    "gumbel_epsilon",
+    "gumbel_hits",
+    "least_noise",
+    "offset_delta",
+    "offset_epsilon",
+    "offset_hits",
     "optimal_delta",
     "optimal_epsilon",
     "overrun_probability",

@@ -79,6 +79,19 @@ def not_prior(order: float, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=4096)
+def one_sided(order: float, epsilon: float) -> float:
+    """Price of a test whose misses speak against the loss: ln(x e^{uε}/(1 - (1-x) e^{-uε})), u = a-1.
+
+    With m = x e^{uε} + (1-x) e^{-uε} it is -ln(1 - (m-1)/(x e^{uε})). Attained by randomised response whose "+"
+    hits (docs/theory/offsets.md#laplace).
+    """
+    shift = (order - 1) * epsilon
+    if shift < 1:
+        return _minus_log_one_minus(_moment_excess(order, epsilon) * (1 + math.exp(-epsilon)) * math.exp(-shift))
+    return up(shift - math.log1p(math.exp(-epsilon)) - math.log1p(-math.exp(-shift) / (1 + math.exp(epsilon))))
+
+
+@lru_cache(maxsize=4096)
 def q_target(order: float, epsilon: float, q: float) -> float:
     """Price of any (ε, q)-target: -ln(1 - (m-1)/H), with H the least moment mass a hit can carry.
 

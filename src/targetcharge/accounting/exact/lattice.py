@@ -17,7 +17,7 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.exact.certificate import FLOOR, Certificate, least_hit, violation
 from targetcharge.accounting.exact.levels import (
-    REACH,
+    LEAST_REACH,
     STOP,
     after_hits,
     bellman,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.exact.levels import Game
     from targetcharge.accounting.targets import Kind
 
 MAX_WIDTH = 4_000_000
@@ -99,7 +100,7 @@ class Level:
         return float(start + math.log1p(weight * math.expm1(self.epsilon))) * (1 + 1e-12)
 
 
-def _shift(kind: Kind, place: float) -> float:
+def _shift(kind: Kind | Game, place: float) -> float:
     """Return where a lattice should stand to tell δ' at ε' = place·ε.
 
     For NotPrior and for plain composition the chord between lattice points is exact; for other kinds the
@@ -114,15 +115,15 @@ class Lattice:
     """Where a run lives: which cells, and the Rényi order whose bound closes it off at both ends.
 
     Attributes:
-        kind: what the session may ask.
-        epsilon: query ε.
+        kind: what the session may ask, or the game that is played.
+        epsilon: query ε, or the width of the game's cells.
         depth: the largest n for which δ' is wanted.
         exponent: u, the Rényi order less one. Any value gives true bounds; a good one gives tight ones.
         charge: roughly the total price of the hits to come; sets how far above zero the lattice reaches.
         shift: in [0, 1): the lattice stands at losses (j - shift)·ε.
     """
 
-    kind: Kind
+    kind: Kind | Game
     epsilon: float
     depth: int
     exponent: float
@@ -130,7 +131,7 @@ class Lattice:
     shift: float = 0.0
 
     @classmethod
-    def for_hits(cls, kind: Kind, epsilon: float, hits: int, delta: float) -> Lattice:
+    def for_hits(cls, kind: Kind | Game, epsilon: float, hits: int, delta: float) -> Lattice:
         """Return the lattice that reaches down to where `hits` hits have δ' ≤ delta."""
         order = best_order_for_hits(kind, epsilon, hits, delta)
         charge = hits * kind.kappa(order, epsilon)
@@ -138,7 +139,7 @@ class Lattice:
         return cls(kind, epsilon, math.ceil(reach / epsilon) + 1, order - 1, charge)
 
     @classmethod
-    def for_budget(cls, kind: Kind, epsilon: float, budget: Budget) -> Lattice:
+    def for_budget(cls, kind: Kind | Game, epsilon: float, budget: Budget) -> Lattice:
         """Return the lattice that reaches down to the budget's ε' with hits enough to spend its δ'."""
         order = best_order_for_budget(kind, epsilon, budget)
         price = kind.kappa(order, epsilon)
@@ -147,7 +148,7 @@ class Lattice:
         return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
 
     @classmethod
-    def for_epsilon(cls, kind: Kind, epsilon: float, hits: int, whole_epsilon: float) -> Lattice:
+    def for_epsilon(cls, kind: Kind | Game, epsilon: float, hits: int, whole_epsilon: float) -> Lattice:
         """Return the lattice for δ' at one ε'."""
         order = best_order_for_epsilon(kind, epsilon, hits, whole_epsilon)
         charge = hits * kind.kappa(order, epsilon)
@@ -155,14 +156,19 @@ class Lattice:
         return cls(kind, epsilon, math.floor(place) + 1, order - 1, charge, _shift(kind, place))
 
     @property
+    def price(self) -> float:
+        """Return the Rényi price of a hit at the order of this lattice."""
+        return self.kind.kappa(1 + self.exponent, self.epsilon)
+
+    @property
     def top(self) -> int:
         """Return t: from there on up the value is 1 - e^{-jε} to the last bit."""
-        return math.ceil((45 + self.charge) / ((1 + self.exponent) * self.epsilon)) + REACH
+        return math.ceil((45 + self.charge) / ((1 + self.exponent) * self.epsilon)) + LEAST_REACH
 
     @property
     def bottom(self) -> int:
         """Return b: below -b the Rényi bound is too small to matter."""
-        return self.depth + math.ceil(35 / ((1 + self.exponent) * self.epsilon)) + REACH
+        return self.depth + math.ceil(35 / ((1 + self.exponent) * self.epsilon)) + LEAST_REACH
 
     @property
     def width(self) -> int:
@@ -207,20 +213,21 @@ class Lattice:
         """Yield the certified levels for 1, 2, …, `hits` hits."""
         self.check_size(checks.hits(hits))
         moves = moves_of(self.kind, self.epsilon)
+        reach = max(LEAST_REACH, *(move.reach for move in moves))
         certificate = Certificate(
             self.epsilon,
             self.shift,
             self.bottom,
             self.top,
             self.exponent,
-            self.kind.kappa(1 + self.exponent, self.epsilon),
+            self.price,
             least_hit(moves),
         )
         options = (*moves, STOP)
-        losses = (np.arange(-self.bottom, self.top + 1 + REACH) - self.shift) * self.epsilon
+        losses = (np.arange(-self.bottom, self.top + 1 + reach) - self.shift) * self.epsilon
         payoff = -np.expm1(-np.maximum(losses, 0.0))
-        top, values = payoff[-REACH:], payoff[:-REACH] + FLOOR
-        policy = np.where(losses[:-REACH] < 0, 0, min(1, len(moves) - 1)).astype(np.intp)
+        top, values = payoff[-reach:], payoff[:-reach] + FLOOR
+        policy = np.where(losses[:-reach] < 0, 0, min(1, len(moves) - 1)).astype(np.intp)
         depth = np.arange(self.depth + 1)
         worst = 0.0
         up, down = 1 / (1 + math.exp(-self.epsilon)), 1 / (1 + math.exp(self.epsilon))

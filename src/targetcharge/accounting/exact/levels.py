@@ -19,23 +19,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.linalg import solve_banded
 from scipy.linalg.blas import dtbsv
+
+from targetcharge.accounting.targets import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from targetcharge.accounting.targets import Kind
-
     Array = NDArray[np.float64]
 
-REACH = 2
-"""The longest step of any move, and so the number of ghost cells beyond each end of the lattice."""
+LEAST_REACH = 2
+"""The fewest ghost cells beyond each end of the lattice: as many as the longest step of any move."""
 
 _SETTLED = 1e-14
 _MOST_ROUNDS = 1000
@@ -61,13 +61,41 @@ class Move:
         """Return how likely a hit is."""
         return sum(self.hit.values())
 
+    @property
+    def reach(self) -> int:
+        """Return its longest step."""
+        return max(abs(step) for step in (*self.miss, *self.hit))
+
 
 STOP = Move("stop", miss={}, hit={0: 1.0})
 """Giving a hit away: the adversary may always do with fewer (V_{s-1} ≤ V_s)."""
 
 
-def moves_of(kind: Kind, epsilon: float) -> tuple[Move, ...]:
-    """Return the extreme computations of a session of this kind."""
+class Game(Protocol):
+    """What an adversary may play other than the computations of a kind of session, in cells of some width."""
+
+    @property
+    def all_hits(self) -> bool:
+        """Return whether every outcome is a hit."""
+        ...
+
+    def kappa(self, order: float, epsilon: float) -> float:
+        """Return a Rényi price that covers every move in cells of width ε (infinite where there is none)."""
+        ...
+
+    def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
+        """Return the width of a cell; refuse one that has no price."""
+        ...
+
+    def moves(self, epsilon: float) -> tuple[Move, ...]:
+        """Return the moves in cells of width ε: the best one at low losses first, that at high losses second."""
+        ...
+
+
+def moves_of(kind: Kind | Game, epsilon: float) -> tuple[Move, ...]:
+    """Return the extreme computations of a session of this kind, or of a game."""
+    if not isinstance(kind, Kind):
+        return kind.moves(epsilon)
     up, down = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
     moves: list[Move] = []
     if kind.not_prior:
@@ -105,29 +133,29 @@ def _q_moves(q: float, up: float, down: float) -> list[Move]:
 
 
 def with_ghosts(level: Array, top: Array) -> Array:
-    """Return a level with its ghost cells: the lowest value repeated below, `top` above."""
-    return np.concatenate((np.full(REACH, level[0]), level, top))
+    """Return a level with its ghost cells: `top` above, and as many below that repeat the lowest value."""
+    return np.concatenate((np.full(len(top), level[0]), level, top))
 
 
-def _expect(steps: Mapping[int, float], ghosted: Array) -> Array:
+def _expect(steps: Mapping[int, float], ghosted: Array, reach: int) -> Array:
     """Return the expectation of a level after the given steps, at every cell of the lattice."""
-    size = len(ghosted) - 2 * REACH
+    size = len(ghosted) - 2 * reach
     total = np.zeros(size)
     for step, probability in steps.items():
-        total += probability * ghosted[REACH + step : REACH + step + size]
+        total += probability * ghosted[reach + step : reach + step + size]
     return total
 
 
 def bellman(moves: Sequence[Move], level: Array, hits: Sequence[Array], top: Array) -> Array:
     """Return, move by move, the value of making that move and then playing the level."""
     ghosted = with_ghosts(level, top)
-    return np.stack([_expect(move.miss, ghosted) + hit for move, hit in zip(moves, hits, strict=True)])
+    return np.stack([_expect(move.miss, ghosted, len(top)) + hit for move, hit in zip(moves, hits, strict=True)])
 
 
 def after_hits(moves: Sequence[Move], below: Array, top: Array) -> list[Array]:
     """Return, move by move, what its hits are worth on the level below."""
     ghosted = with_ghosts(below, top)
-    return [_expect(move.hit, ghosted) for move in moves]
+    return [_expect(move.hit, ghosted, len(top)) for move in moves]
 
 
 def sweep_not_prior(below: Array, top: Array, zero: int, up: float, down: float) -> Array:
@@ -137,15 +165,16 @@ def sweep_not_prior(below: Array, top: Array, zero: int, up: float, down: float)
     linear recurrence.
     """
     ghosted = with_ghosts(below, top)
-    higher, lower = ghosted[REACH + 1 : -1], ghosted[1 : -REACH - 1]
+    reach = len(top)
+    higher, lower = ghosted[reach + 1 : 1 - reach], ghosted[reach - 1 : -reach - 1]
     level = np.empty_like(below)
-    level[zero] = (up * up * ghosted[REACH + zero + 2] + down * lower[zero]) / (down + up * up)
-    level[zero + 1 :] = _recur(down, level[zero], up * higher[zero + 1 :])
-    level[:zero] = _recur(up, level[zero], down * lower[:zero][::-1])[::-1]
+    level[zero] = (up * up * ghosted[reach + zero + 2] + down * lower[zero]) / (down + up * up)
+    level[zero + 1 :] = recur(down, level[zero], up * higher[zero + 1 :])
+    level[:zero] = recur(up, level[zero], down * lower[:zero][::-1])[::-1]
     return level
 
 
-def _recur(factor: float, start: float, inputs: Array) -> Array:
+def recur(factor: float, start: float, inputs: Array) -> Array:
     """Return y₁, y₂, … with y₀ = start and yₖ = factor·yₖ₋₁ + inputₖ, a triangular system with one band."""
     bands = np.full((2, len(inputs)), -factor, order="F")
     right = inputs.copy()
@@ -174,19 +203,19 @@ def _play(moves: Sequence[Move], policy: NDArray[np.intp], worth: Array, top: Ar
 
     A step below the lattice lands on the lowest cell (its ghosts repeat it), one above it on `top`.
     """
-    size = len(policy)
-    bands = np.zeros((2 * REACH + 1, size))
-    bands[REACH] = 1.0
+    size, reach = len(policy), len(top)
+    bands = np.zeros((2 * reach + 1, size))
+    bands[reach] = 1.0
     right = worth.copy()
-    for step in range(-REACH, REACH + 1):
+    for step in range(-reach, reach + 1):
         weights = np.array([move.miss.get(step, 0.0) for move in moves])[policy]
         if not weights.any():
             continue
         if step > 0:
-            bands[REACH - step, step:] -= weights[:-step]
+            bands[reach - step, step:] -= weights[:-step]
             right[-step:] += weights[-step:] * top[:step]
         else:
-            bands[REACH - step, :step] -= weights[-step:]
+            bands[reach - step, :step] -= weights[-step:]
             for cell in range(-step):
-                bands[REACH + cell, 0] -= weights[cell]
-    return np.asarray(solve_banded((REACH, REACH), bands, right, overwrite_ab=True, overwrite_b=True))
+                bands[reach + cell, 0] -= weights[cell]
+    return np.asarray(solve_banded((reach, reach), bands, right, overwrite_ab=True, overwrite_b=True))
