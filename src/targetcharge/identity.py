@@ -20,9 +20,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
-from typing import Final, SupportsFloat
+from typing import Final, SupportsFloat, final
 from uuid import UUID
 
 import numpy as np
@@ -62,6 +64,49 @@ _NANOSECONDS: Final = {
 _FINER: Final = ("ps", "fs", "as")
 
 
+class Way(Enum):
+    """A way to tell units apart."""
+
+    EQUAL = "equal"
+    BY_VALUE = "by value"
+    NANOSECONDS = "nanoseconds"
+    READ_AS = "read as"
+    TEXT_OF = "text of"
+
+
+_IN_WORDS: Final = {
+    Way.EQUAL: "",
+    Way.BY_VALUE: (
+        "however typed: 1, 1.0 and '1' are one unit, and long numbers that floating point takes for one"
+    ),
+    Way.NANOSECONDS: "to the nanosecond",
+    Way.READ_AS: "read as {}; what is none, as it is written",
+    Way.TEXT_OF: "as the text of a {}",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Identity:
+    """How units are told apart: only with the same is a unit of one table the unit of another.
+
+    Attributes:
+        way: in which they are.
+        kind: what their column is read as, or whose text it is; empty for other ways.
+    """
+
+    way: Way = Way.EQUAL
+    kind: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return it in words; empty if equal values are one unit."""
+        return _IN_WORDS[self.way].format(self.kind)
+
+
+EQUAL: Final = Identity()
+
+
 def canonical(value: object) -> str | None:
     """Return the text of a value that is the same for all writings of it; None if it is missing, or tells nothing.
 
@@ -98,11 +143,11 @@ def of_microseconds(microseconds: int, nanoseconds: int = 0) -> str | None:
     return f"@{microseconds}.{nanoseconds}" if nanoseconds else f"@{microseconds}"
 
 
-def of_integer(number: int, unit: str) -> str | None:
+def of_integer(number: int, step: str) -> str | None:
     """Return the canonical text of a time that is a number of days or seconds since 1970, or of parts of them."""
     if abs(number) > _MOST:
         return None
-    return of_microseconds(*divmod(number * _NANOSECONDS[unit], _PER_MICROSECOND))
+    return of_microseconds(*divmod(number * _NANOSECONDS[step], _PER_MICROSECOND))
 
 
 def _of_text(text: str) -> str:
@@ -156,11 +201,11 @@ def _of_date(value: dt.date) -> str | None:
 def _of_numpy_time(value: np.datetime64) -> str | None:
     if np.isnat(value):
         return None
-    unit, step = np.datetime_data(value.dtype)
-    if unit not in _NANOSECONDS:
-        unit, step = ("ns" if unit in _FINER else "D"), 1
-        value = value.astype(f"datetime64[{unit}]")
-    return of_integer(int(value.astype(np.int64)) * step, unit)
+    step, times = np.datetime_data(value.dtype)
+    if step not in _NANOSECONDS:
+        step, times = ("ns" if step in _FINER else "D"), 1
+        value = value.astype(f"datetime64[{step}]")
+    return of_integer(int(value.astype(np.int64)) * times, step)
 
 
 def _of_written_time(day: str, clock: str | None, fraction: str | None, zone: str | None) -> str | None:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from targetcharge.engines.engine import Contributions, Engine
+from targetcharge.identity import EQUAL
 from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
@@ -43,7 +44,7 @@ class NaiveEngine(Engine):
 
     @property
     def identity(self):
-        return ""
+        return EQUAL
 
     @property
     def snapshot(self):

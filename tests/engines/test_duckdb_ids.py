@@ -1,5 +1,6 @@
 """Ids of units: given when they are needed, by what the data says and nothing else."""
 
+import datetime as dt
 import os
 from contextlib import closing
 from fractions import Fraction
@@ -14,8 +15,10 @@ import pytest
 from tests.engines.growing import FIRST, KEY, SECOND, arrow
 from tests.sizes import size
 
+from targetcharge import identity
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.queries.columns import Column
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Total
 from targetcharge.queries.predicates import Compare, Missing, Operator
@@ -263,6 +266,38 @@ def test_who_has_which_id_is_hashed():
             engine.append(arrow({"id": [second], "x": [1.0]}))
             found[first, second] = engine.digest_of_units(KEY)
     assert found["a", "b"] == found["same"] != found["b", "a"]
+
+
+HASHED_UNITS = {
+    "equal": (pa.table({"id": ["a", "b"]}), None, "2938b0922cff8688"),
+    "by value": (pd.DataFrame({"id": [2, 10]}), None, "f209355550ad45da"),
+    "nanoseconds": (pa.table({"id": pa.array([1, 2], pa.timestamp("ns"))}), None, "bf6ec7c5a5035a25"),
+    "read as integer": (pa.table({"id": ["2", "10", "x"]}), "integer", "e4504952cb23bd01"),
+    "read as number": (pa.table({"id": ["2", "10", "x"]}), "number", "d094a501df17f762"),
+    "read as date": (pa.table({"id": ["2024-01-31", "x"]}), "date", "f62eb3fa55a98502"),
+    "read as time": (pa.table({"id": ["2024-01-31 12:00", "x"]}), "time", "a676906ff93ca1c3"),
+    "read as boolean": (pa.table({"id": ["true", "x"]}), "boolean", "8f3135319bc8b7fa"),
+    "text of number": (pa.table({"id": [2, 10]}), "text", "28e1f132cc28bc53"),
+    "text of date": (pa.table({"id": [dt.date(2024, 1, 31)]}), "text", "ea304d4edc921d32"),
+    "text of time": (pa.table({"id": [dt.datetime(2024, 1, 31, 12)]}), "text", "0e211d91ff20fef4"),
+    "text of boolean": (pa.table({"id": [True, False]}), "text", "deece13126ba176f"),
+}
+
+
+def test_hashes_are_those_that_ledgers_hold_whatever_is_said_of_them(monkeypatch):
+    """Other words for people must not make every ledger refuse its data."""
+    monkeypatch.setattr(identity, "_IN_WORDS", dict.fromkeys(identity.Way, "in other words"))
+    monkeypatch.setattr(Column, "__repr__", lambda column: f"the column {column.name}")
+    key = b"k" * 32
+    for name, (table, declared, expected) in HASHED_UNITS.items():
+        with closing(open_duckdb(table, "id", types=declared and {"id": declared})) as engine:
+            assert engine.identity.words == "in other words"
+            assert engine.digest_of_units(key)[:16] == expected, name
+    types = {"n": pa.int8(), "m": pa.decimal128(5, 2), "f": pa.float64(), "t": pa.string(), "d": pa.date32()}
+    types |= {"w": pa.timestamp("us"), "b": pa.bool_()}
+    empty = pa.table({name: pa.array([], kind) for name, kind in types.items()})
+    with closing(open_duckdb(empty, None)) as engine:  # without rows: DuckDB's own hash of them is no part of it
+        assert engine.fingerprint(key, 1) == "487ee98d1d33c92dead8435371e9eaf16ddc2f4c686e6f3892b19ea20b6db96a"
 
 
 def test_zero_has_no_sign_in_a_hash():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from targetcharge.identity import Identity
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Count, Measure, Total
@@ -101,8 +102,8 @@ class Engine(ABC):
 
     @property
     @abstractmethod
-    def identity(self) -> str:
-        """Return how units are told apart, in words; empty if equal values are one unit. Public."""
+    def identity(self) -> Identity:
+        """Return how units are told apart. Public."""
 
     @property
     @abstractmethod

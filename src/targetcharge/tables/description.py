@@ -127,4 +127,6 @@ def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging = "individual" if meter.individual else "shared"
-    return Description(unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity)
+    return Description(
+        unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity.words
+    )

@@ -118,7 +118,8 @@ def open_table(
 class TableOpening:
     """The arguments of `tc.open`, checked. The steps are apart: a source is opened, and then a ledger with it.
 
-    Between them what will be asked can be checked, so that a mistake makes no ledger.
+    Between them what will be asked can be checked, so that a mistake makes no ledger. Whoever has read already what
+    the ledger was made for says so with `made`, and it is not read again.
     """
 
     source: object = field(repr=False)
@@ -135,6 +136,7 @@ class TableOpening:
     memory: str | None = None
     new_data: bool = False
     restored: tuple[int, str] | None = None
+    made: Terms | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, by name."""
@@ -171,7 +173,7 @@ class TableOpening:
         """
         declared, path = self._declaration(engine), file_of(self._place)
         ledger, snapshots = open_ledger(MEMORY, declared, None, None), Snapshots(None)
-        if path is not None and path.exists() and (made := terms_at(path)) is not None:
+        if path is not None and path.exists() and (made := self.made or terms_at(path)) is not None:
             made.check(declared.terms(ledger.meters), path)
         numbers = self._numbers(engine, ledger, snapshots, None)
         session = Session.over(numbers, ledger, declared.alternatives)
@@ -183,7 +185,7 @@ class TableOpening:
         session: Session | None = None
         try:
             declared, snapshots = self._declaration(engine), self._snapshots()
-            ledger = open_ledger(self._place, declared, None, self.restored)
+            ledger = open_ledger(self._place, declared, None, self.restored, self.made)
             beside = file_of(self._place)
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
             numbers = self._numbers(engine, ledger, snapshots, checkpoints)

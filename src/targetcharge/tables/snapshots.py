@@ -314,7 +314,13 @@ def _columns(engine: Engine) -> _Columns:
 
 def _columns_in_words(engine: Engine) -> str:
     """Return what the columns are as notes before version 4 have it, to compare with those."""
-    return "; ".join(f"{name} {column.kind} {column.exact}" for name, column in sorted(engine.schema.items()))
+    words = []
+    for name, column in sorted(engine.schema.items()):
+        exact = (
+            column.exact and f"Exact(scale={column.exact.scale}, low={column.exact.low}, high={column.exact.high})"
+        )
+        words.append(f"{name} {column.kind.value} {exact}")
+    return "; ".join(words)
 
 
 def _read(path: Path) -> _Note | None:

@@ -12,12 +12,14 @@ from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.engines.engine import Engine
 from targetcharge.engines.sql import by_key
 from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.identity import EQUAL
 from targetcharge.queries.measures import Count, families
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from targetcharge.engines.engine import Contributions
+    from targetcharge.identity import Identity
     from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure, Total
@@ -129,10 +131,10 @@ class DuckDBEngine(Engine):
         return measuring.contributions_by(self._table.unit_ids, measure, keys, snapshot)
 
     @property
-    def identity(self) -> str:
-        """Return how units are told apart, in words; empty if equal values are one unit."""
+    def identity(self) -> Identity:
+        """Return how units are told apart."""
         unit = self._table.shape.unit
-        return "" if unit is None else unit.rule
+        return EQUAL if unit is None else unit.identity
 
     @property
     def snapshot(self) -> int:

@@ -21,7 +21,6 @@ import numpy as np
 
 from targetcharge.engines.duckdb.table import bytes_as_text, without_values
 from targetcharge.engines.duckdb.types import (
-    BY_VALUE,
     Unit,
     date_from,
     declared_as,
@@ -35,7 +34,7 @@ from targetcharge.engines.duckdb.types import (
     within,
 )
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.identity import EXACT, canonical, of_integer, of_number
+from targetcharge.identity import EXACT, Identity, Way, canonical, of_integer, of_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -207,7 +206,7 @@ def copy_frame(link: Connection, table: str, frame: Frame, options: Options) -> 
             else:  # not copied: a value could make that fail
                 frame.other[name] = without_values(str(kind))
         if frame.unit is not None:
-            unit = Unit(frame.unit, "VARCHAR", BY_VALUE).copied_into(parts, names)
+            unit = Unit(frame.unit, "VARCHAR", Identity(Way.BY_VALUE)).copied_into(parts, names)
         if not parts:
             raise _unreadable(frame)
         columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))

@@ -316,9 +316,9 @@ def _kinds(shape: Shape) -> dict[str, str]:
 
 def _other_units(wanted: Unit | None, given: Unit | None) -> str:
     """Return how units are told apart in another way: one and the same might be taken for two, or two for one."""
-    if wanted is None or given is None or (wanted.kind, wanted.rule) == (given.kind, given.rule):
+    if wanted is None or given is None or (wanted.kind, wanted.identity) == (given.kind, given.identity):
         return ""
-    first, second = (f"{unit.kind} ({unit.rule or 'equal values'})" for unit in (wanted, given))
+    first, second = (f"{unit.kind} ({unit.identity.words or 'equal values'})" for unit in (wanted, given))
     return (
         f"units must be told apart by {first}, and are by {second}; a column that is declared with types is read"
         " in the same way everywhere"

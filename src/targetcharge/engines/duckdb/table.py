@@ -329,7 +329,9 @@ class LoadedTable:
         hashes = self.link.rows(
             f"SELECT count(*), bit_xor(h), sum(h) FROM (SELECT hash({', '.join(names)}) AS h FROM {rows})"
         )
-        return hmac.new(key, repr((hashes, list(self.shape.schema.values()))).encode(), hashlib.sha256).hexdigest()
+        # Kept beside ledgers: written out here, so that it does not change with how a column is shown to people.
+        columns = ", ".join(f"{column.name} ({column.kind.value})" for column in self.shape.schema.values())
+        return hmac.new(key, f"({hashes!r}, [{columns}])".encode(), hashlib.sha256).hexdigest()
 
     def _rows_of(self, snapshot: int) -> tuple[list[str], str]:
         """Return the columns and the rows of a frame: as it was loaded, or as it was copied to be appended."""

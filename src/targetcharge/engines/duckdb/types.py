@@ -19,7 +19,7 @@ True
 >>> stored(Column("price", Kind.NUMBER, Exact(2, -9999, 9999)))
 'DECIMAL(4,2)'
 >>> unit_of("seen", "TIMESTAMP", '"seen"')
-Unit(sql='epoch_us("seen")', kind='BIGINT', rule='')
+Unit(sql='epoch_us("seen")', kind='BIGINT', identity=Identity(way=<Way.EQUAL: 'equal'>, kind=''))
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.identity import FIRST_MICROSECOND, LAST_MICROSECOND
+from targetcharge.identity import EQUAL, FIRST_MICROSECOND, LAST_MICROSECOND, Identity, Way
 from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.predicates import decimal_text, text_literal
 
@@ -199,8 +199,6 @@ def is_enum(kind: str) -> bool:
 
 # Units
 
-BY_VALUE: Final = "however typed: 1, 1.0 and '1' are one unit, and long numbers that floating point takes for one"
-_FINE: Final = "to the nanosecond"
 _DAY: Final = 86_400_000_000
 """Microseconds."""
 
@@ -213,13 +211,12 @@ class Unit:
     Attributes:
         sql: different for different units; NULL for none.
         kind: its type.
-        rule: how units are told apart if not as equal values, in words: only with the same is a unit of one table
-            the unit of another.
+        identity: how they are told apart.
     """
 
     sql: str
     kind: str
-    rule: str = ""
+    identity: Identity = EQUAL
 
     def copied_into(self, columns: dict[str, str], names: Iterable[str]) -> Unit:
         """Add its SQL to columns that are copied, under a name that is none of these; return it as read there."""
@@ -232,7 +229,9 @@ def unit_of(name: str, kind: str, value: str) -> Unit:
     """Return what tells units apart by a column of a type, of which a value may be asked about."""
     raw = identifier(name)
     if kind in FINE:
-        return Unit(f"(CASE WHEN {value} IS NOT NULL THEN epoch_ns({raw}) END)", "BIGINT", _FINE)
+        return Unit(
+            f"(CASE WHEN {value} IS NOT NULL THEN epoch_ns({raw}) END)", "BIGINT", Identity(Way.NANOSECONDS)
+        )
     if kind.startswith("TIMESTAMP"):
         return Unit(f"epoch_us({value})", "BIGINT")
     if kind == "DATE":
@@ -251,14 +250,13 @@ def declared_unit(value: str, kind: Kind, declared: str) -> Unit:
     floating point: so they are the same however they were stored.
     """
     if declared == "text":
-        return Unit(_text(value, kind), "VARCHAR", "" if kind is Kind.TEXT else f"as the text of a {kind}")
+        return Unit(_text(value, kind), "VARCHAR", EQUAL if kind is Kind.TEXT else Identity(Way.TEXT_OF, kind))
     if declared in ("integer", "number"):
         double = f"nullif(TRY_CAST({value} AS DOUBLE), CAST('nan' AS DOUBLE))"
         read = _canonical(f"round({double})" if declared == "integer" else double)
     else:
         read = _text(declared_as(value, kind, declared), DECLARED[declared][1])
-    rule = f"read as {declared}; what is none, as it is written"
-    return Unit(f"coalesce({read}, {_text(value, kind)})", "VARCHAR", rule)
+    return Unit(f"coalesce({read}, {_text(value, kind)})", "VARCHAR", Identity(Way.READ_AS, declared))
 
 
 def _text(value: str, kind: Kind) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from targetcharge.engines.duckdb.parquet_files import ROW_BITS, patterns
 from targetcharge.engines.duckdb.types import FLOATING, NUMBERED, identifier, listed
+from targetcharge.identity import Way
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 100_000
 """Units whose values are hashed at once."""
+
+_HASHED: Final = {
+    Way.EQUAL: "",
+    Way.BY_VALUE: (
+        "however typed: 1, 1.0 and '1' are one unit, and long numbers that floating point takes for one"
+    ),
+    Way.NANOSECONDS: "to the nanosecond",
+    Way.READ_AS: "read as {}; what is none, as it is written",
+    Way.TEXT_OF: "as the text of a {}",
+}
+"""What stands for each way in the digests that are kept beside ledgers. Never to be reworded."""
 
 
 @final
@@ -123,7 +135,7 @@ class ValueIds:
         link, unit, name = table.link, table.shape.unit, f"units_{len(table.snapshots)}"
         self._name = name
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name}_seen AS {self._seen()}")
-        canonical = unit is not None and unit.rule and unit.kind == "VARCHAR"
+        canonical = unit is not None and unit.identity.way is not Way.EQUAL and unit.kind == "VARCHAR"
         order = "s, strlen(u), u" if canonical else "s, u"  # numbers that are written as text are in their order
         ordered = f"SELECT u, row_number() OVER (ORDER BY {order}) - 1 AS id FROM {name}_seen"
         link.rows(f"CREATE OR REPLACE TEMP TABLE {name} AS {ordered}")
@@ -173,7 +185,9 @@ class ValueIds:
 
     def _digest(self, key: bytes, count: int) -> str:
         unit = self._table.shape.unit
-        kind = "" if unit is None else f"{unit.kind} {unit.rule}"
+        kind = ""
+        if unit is not None:
+            kind = f"{unit.kind} {_HASHED[unit.identity.way].format(unit.identity.kind)}"
         keyed = hmac.new(key, repr(("units", kind, count)).encode(), hashlib.sha256)
         written = "CAST(u AS VARCHAR)"  # never a time: those are told apart by numbers
         if unit is not None and unit.kind in FLOATING:  # 0.0 and -0.0 are one unit

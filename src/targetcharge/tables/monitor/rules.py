@@ -320,10 +320,19 @@ def version_of(rule: Rule, day: str | None, by: Sequence[str], period: str | Non
     figures = {name: _exact(getattr(rule, name)) for name in ("threshold", "tolerance", "margin", "prior")}
     # The words that ledgers of the first format were versioned by: others would start every rule anew.
     flags = {"so_far": rule.so_far, "anew": rule.anew, "day": day, "by": list(by), "grain": period}
-    what = what_of(rule.where)
-    text = f"Units(where={what.where!r})" if isinstance(what, Count) else repr(what)
-    body = canonical_json({"what": text, **figures, **flags})
+    body = canonical_json({"what": _versioned(what_of(rule.where)), **figures, **flags})
     return hashlib.sha256(body.encode("ascii")).hexdigest()[:_VERSION_DIGITS]
+
+
+def _versioned(what: What) -> str:
+    """Return what a rule is about, in the text that versions are made of: never to be reworded."""
+    match what:
+        case Count(where):
+            return f"Units(where={where!r})"
+        case Sum(column, lower, upper, where, grid):
+            return f"Sum(column={column!r}, lower={lower!r}, upper={upper!r}, where={where!r}, grid={grid!r})"
+        case Distinct(column, where, per_unit):
+            return f"Distinct(column={column!r}, where={where!r}, per_unit={per_unit!r})"
 
 
 def _exact(value: float | str | None) -> str | None:
