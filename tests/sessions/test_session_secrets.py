@@ -7,12 +7,14 @@ import gc
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 from tests.sessions.leaks import DATA, SECRET, chain, lets_out
 from tests.sessions.scripted import computes, gives, opened
 
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger, SqliteLedger
+from targetcharge.mechanisms.batch import Drawn
 
 
 def spill(kind):
@@ -216,6 +218,11 @@ def test_nothing_shows_the_data_or_a_pending_value():
         assert SECRET not in repr(each)
         assert SECRET not in str(each)
     assert "row one" not in repr(shown)
+
+
+def test_what_a_batch_has_drawn_and_not_published_is_not_shown():
+    drawn = Drawn((None, SECRET), np.array([0, 1]), np.array([False, True]))
+    assert [repr(drawn), str(drawn)] == ["<outcomes of 2 questions>"] * 2
 
 
 def test_a_damaged_pending_value_lets_nothing_out(tmp_path):

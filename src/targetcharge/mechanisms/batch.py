@@ -53,6 +53,10 @@ class Drawn(NamedTuple):
     indices: NDArray[np.intp]
     hits: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        """Return public facts only."""
+        return f"<outcomes of {len(self.indices)} questions>"
+
 
 @final
 @dataclass(frozen=True)

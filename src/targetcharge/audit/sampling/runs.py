@@ -79,7 +79,11 @@ class Samples(NamedTuple):
 
 @final
 class PredictableEntropy:
-    """Bits that anyone who knows the seed can tell beforehand: an audit repeats itself. For made-up data only."""
+    """Bits that anyone who knows the seed can tell beforehand. For made-up data only.
+
+    It lives here and not in the tests because an audit that found something must find it again from its seed, for
+    whoever runs it. Nothing below audits knows it, and no session takes it.
+    """
 
     def __init__(self, seed: int | SeedSequence) -> None:
         """Start at the seed."""
