@@ -12,6 +12,7 @@ import targetcharge as tc
 from targetcharge import engines
 from targetcharge.cli import words
 from targetcharge.engines.duckdb import DuckDBEngine
+from targetcharge.ledger.sqlite import database
 from targetcharge.sessions.reading import Reading
 from targetcharge.tables import measured
 
@@ -30,6 +31,19 @@ def test_a_hit_is_told_with_its_interval_and_what_is_left():
         " (3, 1e-06)-differentially private for units of patient."
     )
     assert result.err == "tct: made the ledger visits.parquet.ledger.db\n"
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_ledger_is_read_once_and_then_opened(monkeypatch):
+    connect, connections = database.sqlite3.connect, []
+
+    def counting(*given, **more):
+        connections.append(given)
+        return connect(*given, **more)
+
+    monkeypatch.setattr(database.sqlite3, "connect", counting)
+    assert run("ask", "visits.parquet", "age > 65", "--threshold", 20_000).code == 0
+    assert len(connections) == 2
 
 
 @pytest.mark.usefixtures("opened")

@@ -23,7 +23,7 @@ import targetcharge as tc
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
-from targetcharge.ledger.sqlite import inspect
+from targetcharge.ledger import terms_at
 from targetcharge.queries.columns import Kind
 from targetcharge.sessions.batch import MOST_TOGETHER
 from targetcharge.sessions.opening import MEMORY
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from targetcharge.cli.options import OutputOptions, TableOptions
     from targetcharge.cli.results import Checked
+    from targetcharge.ledger import Terms
     from targetcharge.tables.answers import LazyAnswers
 
     Check = Callable[[tc.Table], Checked]
@@ -95,9 +96,9 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
         raise InvalidParameter("--ledger", ledger, "the path of a file, and this is a folder")
     if options.rows and options.unit is not None:
         raise Mistake("--rows", "not together with --unit: units are rows, or the values of a column")
-    made = Path(ledger).exists()
+    made = terms_at(Path(ledger)) if Path(ledger).exists() else None
     said = {"unit": tc.ROW if options.rows else options.unit} | {name: getattr(options, name) for name in _TERMS}
-    known = _of_ledger(ledger) if made else dict(_OF_NEW)
+    known = dict(_OF_NEW) if made is None else _of_ledger(made)
     known |= {name: value for name, value in said.items() if value is not None}
     missing = [option for name, option in _NEEDED.items() if name not in known]
     if missing and made:
@@ -118,6 +119,7 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
         types=types_of(options.types),
         memory=options.memory,
         new_data=options.new_data,
+        made=made,
     )
 
 
@@ -161,9 +163,8 @@ def types_of(given: list[str] | None) -> dict[str, str]:
     return types
 
 
-def _of_ledger(ledger: str) -> dict[str, Any]:
+def _of_ledger(terms: Terms) -> dict[str, Any]:
     """Return what a ledger was made for; without a unit if that is not one of a table."""
-    terms = inspect(Path(ledger)).terms
     units: dict[str, dict[str, Any]] = {"column": {"unit": terms.unit.name}, "row": {"unit": tc.ROW}, "words": {}}
     return {**units[terms.unit.kind], **{name: getattr(terms, name) for name in _TERMS}}
 

@@ -132,9 +132,13 @@ class Declaration:
 
 
 def open_ledger(
-    where: str | PathLike[str], declared: Declaration, keep: int | None, restored: tuple[int, str] | None
+    where: str | PathLike[str],
+    declared: Declaration,
+    keep: int | None,
+    restored: tuple[int, str] | None,
+    made: Terms | None = None,
 ) -> Ledger:
-    """Return the ledger that a session was given, with its meters."""
+    """Return the ledger that a session was given, with its meters; what it was made for is read if not known."""
     if keep is not None:
         keep = checks.hits(keep, "transcript")
     path = file_of(where)
@@ -145,7 +149,7 @@ def open_ledger(
     if keep is not None:
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
     head = _head(restored)
-    made, meters = terms_at(path), declared.meters()
+    made, meters = made or terms_at(path), declared.meters()
     terms = declared.terms(meters)
     if made is not None and made.order != terms.order and not made.differences(terms):
         # Another version chose another order: the ledger's stands. Other terms are refused by the ledger.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
     from targetcharge.engines.engine import Engine
-    from targetcharge.ledger import Ledger
+    from targetcharge.ledger import Ledger, Terms
 
 
 class Row(Enum):
@@ -118,8 +118,8 @@ def open_table(
 class TableOpening:
     """The arguments of `tc.open`, checked. The steps are apart: a source is opened, and then a ledger with it.
 
-    Between them what will be asked can be checked, so that a mistake makes no ledger. Whoever has read already what
-    the ledger was made for says so with `made`, and it is not read again.
+    Between them what will be asked can be checked, so that a mistake makes no ledger. What the ledger was made for is
+    not read again if `made` says it.
     """
 
     source: object = field(repr=False)
