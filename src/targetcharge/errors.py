@@ -160,7 +160,7 @@ class InvalidKey(InvalidParameter):
 
     Attributes:
         index: its place among the keys, from 0.
-        side: which value of a pair it is; None for the whole key.
+        column: of which column the value is, from 0, if the key is a pair; None for the whole key.
         same_as: the place of the key that it is the same as; None if that is not why.
     """
 
@@ -170,14 +170,14 @@ class InvalidKey(InvalidParameter):
         key: object,
         expected: str,
         *,
-        side: int | None = None,
+        column: int | None = None,
         kind: str | None = None,
         same_as: int | None = None,
     ) -> None:
         """Say which key, and what was expected."""
-        super().__init__(f"keys[{index}]" + ("" if side is None else f"[{side}]"), key, expected, kind=kind)
+        super().__init__(f"keys[{index}]" + ("" if column is None else f"[{column}]"), key, expected, kind=kind)
         self.index = index
-        self.side = side
+        self.column = column
         self.same_as = same_as
         if isinstance(key, dt.date | Decimal):
             text = str(key)

@@ -44,7 +44,7 @@ class Checked:
         heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
         labels: of each question a value for each head.
         by_key: whether the heads are the columns of keys.
-        together: whether one refusal is of all the questions, as of those of a top: it answers for the best only.
+        selects: whether only the best of the questions are answered, as by a top.
     """
 
     previews: Sequence[Preview]
@@ -53,7 +53,7 @@ class Checked:
     heads: tuple[str, ...]
     labels: Sequence[tuple[object, ...]]
     by_key: bool
-    together: bool = False
+    selects: bool = False
 
 
 @final
@@ -86,7 +86,7 @@ class Results:
     @property
     def unanswered(self) -> Sequence[tuple[object, ...]]:
         """Return a value for each head of every question without an answer."""
-        if self.checked.together:
+        if self.checked.selects:
             return () if self.answers or not self.stopped else self.checked.labels
         return self.checked.labels[len(self.answers) :]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import Watch
 
-_TOGETHER: Final = 25  # questions that are asked together, as many as share a scan: Ctrl-C waits for no more
+_MOST_AT_ONCE: Final = 25  # questions that are asked together, as many as share a scan: Ctrl-C waits for no more
 
 Where = Annotated[str | None, typer.Option(help='Which rows count, such as "late > 60".')]
 
@@ -186,8 +186,8 @@ def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
 def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Answers]:
     """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
     for asked in grouped_counts(prepared):
-        for start in range(0, len(asked), _TOGETHER):
-            yield from _at_once(table.ask_many(asked[start : start + _TOGETHER]))
+        for start in range(0, len(asked), _MOST_AT_ONCE):
+            yield from _at_once(table.ask_many(asked[start : start + _MOST_AT_ONCE]))
 
 
 def _at_once(answers: Answers) -> Iterator[Answers]:
@@ -212,6 +212,6 @@ def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> 
             return _at_once(cast("Answers", opened.ask(prepared)))
         return leaving(opened.iter_ask(prepared))
 
-    together = isinstance(question, Top)
     most = question.k if isinstance(question, Top) else len(labels)
-    return Checked([preview], batches, most, keys.by, labels, by_key=True, together=together)
+    selects = isinstance(question, Top)
+    return Checked([preview], batches, most, keys.by, labels, by_key=True, selects=selects)

@@ -131,8 +131,8 @@ def from_published(
             raise InvalidParameter("key", key, _PAIR)
         pairs.append(pair)
     kinds = [Column(column.name, Kind.DATE) if period == Period.DAY else column for column in columns]
-    sides = [_read([pair[side] for pair in pairs], column) for side, column in enumerate(kinds)]
-    return Keys(columns, tuple(zip(*sides, strict=True)), None if period is None else Period(period))
+    values = [_read([pair[place] for pair in pairs], column) for place, column in enumerate(kinds)]
+    return Keys(columns, tuple(zip(*values, strict=True)), None if period is None else Period(period))
 
 
 def _read(published: Sequence[object], column: Column) -> list[Value]:
@@ -247,15 +247,15 @@ def declare(by: str | Sequence[str], keys: object, schema: Mapping[str, Column])
         # Keys of times are days if the first one is a date.
         by_day = column.kind is Kind.TIME and is_date(plain(written[0]))
         wanted = "a date, as keys[0] is: write all keys as dates or all as times" if by_day else expected(column)
-        sides = [_fitted(written, Column(column.name, Kind.DATE) if by_day else column, None, wanted)]
+        by_column = [_fitted(written, Column(column.name, Kind.DATE) if by_day else column, None, wanted)]
     else:
         by_day = False
         pairs = [_pair(key, index) for index, key in enumerate(written)]
-        sides = [
-            _fitted([pair[side] for pair in pairs], column, side, expected(column))
-            for side, column in enumerate(columns)
+        by_column = [
+            _fitted([pair[place] for pair in pairs], column, place, expected(column))
+            for place, column in enumerate(columns)
         ]
-    values: tuple[tuple[Value, ...], ...] = tuple(zip(*sides, strict=True))
+    values: tuple[tuple[Value, ...], ...] = tuple(zip(*by_column, strict=True))
     _check_different(values, written)
     return Keys(columns, values, Period.DAY if by_day else None)
 
@@ -326,14 +326,14 @@ def _pair(key: object, index: int) -> Sequence[object]:
     return key
 
 
-def _fitted(written: Sequence[object], column: Column, side: int | None, wanted: str) -> list[Value]:
-    """Return keys, or one side of pairs, as values of their column."""
+def _fitted(written: Sequence[object], column: Column, place: int | None, wanted: str) -> list[Value]:
+    """Return keys, or those at one place of pairs, as values of their column."""
     fit = fitting(column)
     values = []
     for index, key in enumerate(written):
         value = fit(plain(key))
         if value is None:
-            raise InvalidKey(index, plain(key), wanted, side=side, kind=column.kind)
+            raise InvalidKey(index, plain(key), wanted, column=place, kind=column.kind)
         values.append(value)
     return values
 

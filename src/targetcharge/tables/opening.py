@@ -118,8 +118,8 @@ def open_table(
 class TableOpening:
     """The arguments of `tc.open`, checked. The steps are apart: a source is opened, and then a ledger with it.
 
-    Between them what will be asked can be checked, so that a mistake makes no ledger. What the ledger was made for is
-    not read again if `made` says it.
+    Between them what will be asked can be checked, so that a mistake makes no ledger. What a ledger was made for
+    is not read again if `made` says it.
     """
 
     source: object = field(repr=False)
