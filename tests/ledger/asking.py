@@ -56,9 +56,8 @@ def crash(session: tc.Session) -> None:
     """Leave of a session what kill -9 leaves: what was committed, and no locks."""
     ledger = session._ledger
     session._finalizer.detach()
-    session._turn.closed = True
-    ledger._transactions.locks.close()
-    ledger._transactions.locks = None
+    session._turn.close()
+    ledger._transactions.close()
     ledger._closed = True
     ledger._database.close()
 

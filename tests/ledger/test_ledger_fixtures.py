@@ -36,7 +36,7 @@ def hits(one):
 
 @contextmanager
 def opened_first(name, folder):
-    """Open a fixture for the first time: where units and frames of format 1 were hashed otherwise, that is said."""
+    """Open a fixture for the first time: where format 1 hashed units and frames otherwise, that is said."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         one = opened(name, folder)

@@ -12,6 +12,7 @@ import targetcharge as tc
 from targetcharge.ledger import Answer, BatchEntry, MemoryLedger, Most, Pending, Settlement, SqliteLedger
 from targetcharge.ledger.entries import Spent, answers_in, entry_of, text_of
 from targetcharge.ledger.state import link
+from targetcharge.sessions.heart import Turn
 from targetcharge.sessions.opening import Declaration
 
 
@@ -114,7 +115,7 @@ def test_what_others_wrote_is_new_and_the_dead_are_buried_when_one_is_alone(tmp_
     assert one.since(0)[0] == 1
     other.reserve(most_of(other))
     session = type("Dead", (), {})()
-    session._ledger, session._turn = other, type("Turn", (), {})()
+    session._ledger, session._turn = other, Turn()
     session._finalizer = type("Finalizer", (), {"detach": lambda _: None})()
     crash(session)
     with one.exclusive():

@@ -163,7 +163,16 @@ class Turn:
         """Belong to this process."""
         self._lock = RLock()  # for what it knows of its owner: nobody takes it twice
         self._process = getpid()
-        self.closed = False
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Return whether no more calls get a turn."""
+        return self._closed
+
+    def close(self) -> None:
+        """Give no more turns, holding the lock."""
+        self._closed = True
 
     def wait(self) -> AbstractContextManager[bool]:
         """Return the lock to wait for; refuse who would wait for ever."""
@@ -176,7 +185,7 @@ class Turn:
 
     def begin(self) -> None:
         """Take the turn, holding the lock."""
-        if self.closed:
+        if self._closed:
             msg = "this session is closed: open another one on the same ledger"
             raise NotAllowed(msg)
 

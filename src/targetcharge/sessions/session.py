@@ -378,7 +378,7 @@ class Session:
         """Let go of what is reserved and not used, and close the ledger. A crash spends it."""
         if not self._turn.closed:
             with self._turn.wait():
-                self._turn.closed = True
+                self._turn.close()
                 self._finalizer.detach()
                 self._ledger.close()
 

@@ -101,15 +101,18 @@ class _Transaction:
 
 @final
 class Database:
-    """A connection to the file of a ledger.
+    """A connection to the file of a ledger. SQLite goes on writing to a file that was removed; we do not.
 
     Attributes:
+        path: of the file.
         file: its device and inode.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Connect to a file that exists."""
-        self._path = path
+        self.path = path
+        self._log = _log(path)
+        self._log_inode = 0
         self._read_only = read_only
         self._sessions = ""
         stat = path.stat()
@@ -129,6 +132,8 @@ class Database:
                 self._log_ahead()
                 self._pragma("synchronous = FULL")
                 self._pragma("fullfsync = ON")
+                self.is_empty()  # now there is a log
+                self._log_inode = inode(self._log)
             except BaseException:
                 self.close()
                 raise
@@ -147,6 +152,17 @@ class Database:
                 break
         if mode != "wal":
             msg = "this file system has no write-ahead logging: keep the ledger on a local disk"
+            raise LedgerError(msg)
+
+    @property
+    def inode(self) -> int:
+        """Return which file had the name at opening."""
+        return self.file[1]
+
+    def check_in_place(self) -> None:
+        """Refuse to go on if the file or its log was moved or replaced."""
+        if inode(self.path) != self.file[1] or inode(self._log) != self._log_inode:
+            msg = f"the ledger {self.path} was moved or replaced while it was open: no answer is given"
             raise LedgerError(msg)
 
     def _pragma(self, setting: str) -> object:
@@ -319,7 +335,7 @@ class Database:
         self._connection.close()
         _open.discard(self)
         if self._read_only:
-            _remove_empty_log(self._path)
+            _remove_empty_log(self.path)
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -348,33 +364,6 @@ def _remove_empty_log(path: Path) -> None:
 def _log(path: Path) -> Path:
     """Return the write-ahead log of a ledger."""
     return path.with_name(path.name + "-wal")
-
-
-@final
-class LedgerFile:
-    """A ledger's file, by name and by inode. SQLite goes on writing to a file that was removed; we do not.
-
-    Attributes:
-        path: its name.
-        inode: which file had this name at opening.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Remember which file there is at a path."""
-        self.path = path
-        self.inode = inode(path)
-        self._log = _log(path)
-        self._log_inode = 0
-
-    def remember_log(self) -> None:
-        """Remember which file is the log, once there is one."""
-        self._log_inode = inode(self._log)
-
-    def check(self) -> None:
-        """Refuse to go on if the file or its log was moved or replaced."""
-        if inode(self.path) != self.inode or (self._log_inode and inode(self._log) != self._log_inode):
-            msg = f"the ledger {self.path} was moved or replaced while it was open: no answer is given"
-            raise LedgerError(msg)
 
 
 def inode(path: Path) -> int:

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import ge
 from typing import TYPE_CHECKING, final
@@ -19,8 +20,8 @@ from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed, TargetChar
 from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, answers_in, count_of, entry_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
 from targetcharge.ledger.sqlite.creation import connect
-from targetcharge.ledger.sqlite.database import LedgerFile, translated, unusable
-from targetcharge.ledger.sqlite.locks import OwnLocks, exclusive_lock, remove_left_over
+from targetcharge.ledger.sqlite.database import translated, unusable
+from targetcharge.ledger.sqlite.locks import exclusive_lock
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
 from targetcharge.ledger.sqlite.verify import check_totals
 from targetcharge.ledger.sqlite.witness import Witnesses, WitnessRecords, check_restored, distrust
@@ -28,7 +29,7 @@ from targetcharge.ledger.state import LedgerState, Reservation, Sums, verify_cha
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from io import FileIO
     from pathlib import Path
@@ -37,8 +38,13 @@ if TYPE_CHECKING:
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
     from targetcharge.ledger.ledger import Tail
+    from targetcharge.ledger.sqlite.locks import OwnLocks
     from targetcharge.ledger.state import Row
     from targetcharge.ledger.terms import Terms
+
+
+class _HeldByOthersError(Exception):
+    """A call is covered only if other sessions do not need what they hold back."""
 
 
 @final
@@ -61,72 +67,49 @@ class SqliteLedger(Ledger):
         self._nothing = Reservation((0,) * len(meters), 0)
         self._distrust = ""
         self._closed = False
-        path = path.resolve()  # as SQLite does: its log lies beside the file itself
-        self._database = connect(path, terms)
-        self._file = LedgerFile(path)
-        self._witnesses = Witnesses(self._file)
-        self._transactions = Transactions(self._database, self._file, self._witnesses, self._nothing)
+        self._path = path.resolve()  # as SQLite does: its log lies beside the file itself
+        self._database = connect(self._path, terms)
+        self._witnesses = Witnesses(self._database)
+        self._transactions = Transactions(self._database, self._witnesses, self._nothing)
         try:
-            with translated(self._file.path):
+            with translated(self._path):
                 self._open(terms, restored)
         except BaseException:
             self.close()
             raise
 
     def _open(self, terms: Terms, restored: tuple[int, str] | None) -> None:
-        self._database.state().terms.check(terms, self._file.path)
+        self._database.state().terms.check(terms, self._path)
         self._distrust = self._trust(restored)
         if not self._distrust:
             self._witnesses.tell(self._database.state(), opening=True)
-            self._add_session()
-            self._file.remember_log()
+            self._transactions.add_session()
             with self.exclusive() if self._meters[0].individual else nullcontext():
                 self._spend_for_dead()
         self._refresh()
 
     def _trust(self, restored: tuple[int, str] | None) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        path, database = self._file.path, self._database
+        path, database = self._path, self._database
         records = WitnessRecords.read(path, database.state().ledger)
         with database.reading():
             if restored is not None:
                 check_restored(path, database, records, restored)
-            why = distrust(database, records, self._file.inode)
+            why = distrust(database, records)
             if not why:
                 check_totals(path, database, records)
             elif restored is not None:
                 verify_chain(path, database.rows(), database.state())
         if why and restored is not None:
-            self._transactions.commit(
-                lambda draft: draft.append([Restored(draft.state.number)]), tell_witnesses=False
-            )
+            self._transactions.commit(_vouch, tell_witnesses=False)
             self._witnesses.tell(database.state(), anew=True)
             return ""
         return why
 
-    def _add_session(self) -> None:
-        """Make lock files and a row for this session, and remove files left over; all of it or nothing."""
-        transactions = self._transactions
-        try:
-            transactions.commit(self._make_locks)
-        except BaseException:
-            with suppress(sqlite3.Error, OSError):
-                transactions.resolve()
-                locks = transactions.locks
-                if locks is not None and self._database.reservation(locks.name) is None:
-                    transactions.locks = None
-                    locks.remove()
-            raise
-
-    def _make_locks(self, draft: Draft) -> None:
-        self._transactions.locks = OwnLocks(self._file.path)
-        draft.hold(self._transactions.name, self._nothing)
-        remove_left_over(self._file.path, self._database.reservations())
-
     @property
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, with what other processes charged meanwhile."""
-        with self._lock, translated(self._file.path):
+        with self._lock, translated(self._path):
             if not self._closed:
                 self._transactions.resolve()
                 self._refresh()
@@ -148,17 +131,17 @@ class SqliteLedger(Ledger):
                     self.forfeit("interrupted")
                 self._hold_back(locks, most)
             except (sqlite3.Error, OSError) as error:
-                raise unusable(self._file.path, error) from None
-            self._transactions.session.reserved = most
+                raise unusable(self._path, error) from None
+            self._transactions.begin_call(most)
 
     def _usable_locks(self) -> OwnLocks:
         if self._distrust:
             raise BudgetSpent(self._distrust, asked=1.0, left=0.0)
         locks = self._transactions.locks
         if self._transactions.broken or locks is None:
-            msg = f"the ledger {self._file.path} is closed after an error: open a new session on it"
+            msg = f"the ledger {self._path} is closed after an error: open a new session on it"
             raise LedgerError(msg)
-        self._file.check()
+        self._database.check_in_place()
         return locks
 
     def _hold_back(self, locks: OwnLocks, most: Most) -> None:
@@ -173,36 +156,31 @@ class SqliteLedger(Ledger):
 
     def _holds(self, locks: OwnLocks, most: Most) -> bool:
         """Return whether the call is covered; False if that depends on what other sessions hold."""
-        session = self._transactions.session
         if not locks.start_call():
-            session.held = self._nothing
-            locks.accept_loss()  # after forgetting: an interrupt in between must not bring back what was taken
+            self._transactions.accept_loss(locks)
+        session = self._transactions.session
         if (
             all(map(ge, session.held.grains, most.grains))
             and not most.delta
             and session.block.left >= most.answers
         ):
             return True
-        others = False
-
-        def top_up(draft: Draft) -> None:
-            nonlocal others
-            self._refresh(draft.state)
-            # First without the others: what none of their misses could make room for is refused at once.
-            check_room(self._meters, most)
-            held = self._transactions.held_by_others()
-            others = any(held)
-            check_room(self._meters, most, held)
-            draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
-            draft.hold(self._transactions.name, Reservation(most.grains, most.count), seqs=most.answers)
-
         try:
-            self._transactions.commit(top_up)
-        except BudgetSpent:
-            if not others:
-                raise
+            self._transactions.commit(partial(self._top_up, most))
+        except _HeldByOthersError:
             return False
         return True
+
+    def _top_up(self, most: Most, draft: Draft) -> None:
+        self._refresh(draft.state)
+        # First without the others: what none of their misses could make room for is refused at once.
+        check_room(self._meters, most)
+        try:
+            check_room(self._meters, most, self._transactions.held_by_others())
+        except BudgetSpent:
+            raise _HeldByOthersError from None
+        draft.append([DeltaSpent(grains_up(most.delta))] if most.delta else [])
+        draft.hold(self._transactions.name, Reservation(most.grains, most.count), seqs=most.answers)
 
     def _spend_for_dead(self) -> None:
         self._transactions.spend_for_dead(spare_idle=self._meters[0].individual)
@@ -216,7 +194,7 @@ class SqliteLedger(Ledger):
         with self._lock:
             try:
                 if settlement.waits:
-                    self._keep(settlement.entries)
+                    self._transactions.keep(settlement.entries)
                 else:
                     self._settle_now(settlement)
             except NotAllowed:
@@ -224,26 +202,18 @@ class SqliteLedger(Ledger):
                 raise
             self._finish_call()
 
-    def _keep(self, misses: Sequence[Entry]) -> None:
-        if self._transactions.exclusive is not None:
-            with self._transactions.fatal():
-                self._transactions.check_exclusive()
-        self._transactions.session.misses += misses
-
     def _settle_now(self, settlement: Settlement) -> None:
-        most = self._transactions.session.reserved
-
-        def record(draft: Draft) -> None:
-            if settlement.closes is not None and not self._database.remove_pending(settlement.closes):
-                raise already_published(settlement.closes)
-            if settlement.pending is not None:
-                self._database.add_pending(settlement.pending)
-            draft.append(settlement.entries)
-            self._refresh(draft.state)
-            draft.hold(self._transactions.name, self._next(most))
-
         with self._transactions.fatal():
-            self._transactions.commit(record, ends_call=True)
+            self._transactions.commit(partial(self._record, settlement), ends_call=True)
+
+    def _record(self, settlement: Settlement, draft: Draft) -> None:
+        if settlement.closes is not None and not self._database.remove_pending(settlement.closes):
+            raise already_published(settlement.closes)
+        if settlement.pending is not None:
+            self._database.add_pending(settlement.pending)
+        draft.append(settlement.entries)
+        self._refresh(draft.state)
+        draft.hold(self._transactions.name, self._next(self._transactions.session.reserved))
 
     def _next(self, most: Most | None) -> Reservation:
         """Return what to hold back for a following call: one hit, if there is room for it."""
@@ -265,15 +235,15 @@ class SqliteLedger(Ledger):
                 if most is None:
                     return
                 spent = Spent("failed", most.grains, most.count, algorithm)
-                self._transactions.commit(lambda draft: self._spend(draft, spent), ends_call=True)
+                self._transactions.commit(partial(self._spend, spent), ends_call=True)
             self._finish_call()
 
-    def _spend(self, draft: Draft, spent: Spent) -> None:
+    def _spend(self, spent: Spent, draft: Draft) -> None:
         draft.append([spent])
         draft.hold(self._transactions.name, self._nothing)
 
     def _finish_call(self) -> None:
-        self._transactions.session.reserved = None
+        self._transactions.finish_call()
         self.end_call()
 
     def end_call(self) -> None:
@@ -290,9 +260,9 @@ class SqliteLedger(Ledger):
         """Wait for the others, and keep them waiting; charge what broken and dead calls left behind."""
         file: FileIO | None = None
         try:
-            file = exclusive_lock(self._file.path)
-            with self._lock, translated(self._file.path):
-                self._transactions.exclusive = file
+            file = exclusive_lock(self._path)
+            with self._lock, translated(self._path):
+                self._transactions.keep_out_others(file)
                 if self._transactions.locks is not None and not self._transactions.broken:
                     self.forfeit("interrupted")
                     self._spend_for_dead()
@@ -378,19 +348,20 @@ class SqliteLedger(Ledger):
                 if not self._transactions.broken:
                     self._remove_session()
             finally:
-                if self._transactions.locks is not None:
-                    self._transactions.locks.close()
-                self._transactions.locks = None
+                self._transactions.close()
                 self._database.close()
                 self._closed = True
 
     def _remove_session(self) -> None:
-        transactions, locks = self._transactions, self._transactions.locks
+        transactions = self._transactions
         with transactions.fatal():
             transactions.resolve()
             if transactions.session.reserved is not None and self._meters[0].individual:
                 return  # it charges, and nobody has the exclusive lock: who opens the ledger next does it
             self.forfeit("interrupted")
-            if locks is not None:
-                transactions.commit(lambda draft: draft.remove_session(locks.name))
-                locks.remove()
+            transactions.remove_session()
+
+
+def _vouch(draft: Draft) -> None:
+    """Write that the owner vouches for all entries so far."""
+    draft.append([Restored(draft.state.number)])

@@ -11,7 +11,7 @@ forgotten.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, final
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, final
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import Spent
 from targetcharge.ledger.sqlite.database import translated
-from targetcharge.ledger.sqlite.locks import OtherLocks, OwnLocks, holds_exclusive_lock
+from targetcharge.ledger.sqlite.locks import OtherLocks, OwnLocks, holds_exclusive_lock, remove_left_over
 from targetcharge.ledger.state import LedgerState, Reservation, SeqBlock
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from targetcharge.ledger.entries import Entry
     from targetcharge.ledger.ledger import Most
-    from targetcharge.ledger.sqlite.database import Database, LedgerFile
+    from targetcharge.ledger.sqlite.database import Database
     from targetcharge.ledger.sqlite.witness import Witnesses
 
 
@@ -105,27 +105,82 @@ class Transactions:
         session: what the session remembers; right once `resolve` was called.
         intent: what the last transaction was about to do, until it is known whether it did.
         locks: the session's lock files, while it has a row in the database.
-        exclusive: the lock by which a call of this session last kept all others out.
         broken: whether it has ended after an error.
     """
 
-    def __init__(self, database: Database, file: LedgerFile, witnesses: Witnesses, nothing: Reservation) -> None:
-        """Write to the database in a file, holding nothing back."""
+    def __init__(self, database: Database, witnesses: Witnesses, nothing: Reservation) -> None:
+        """Write to a database, holding nothing back."""
         self._database = database
-        self._file = file
         self._witnesses = witnesses
         self._nothing = nothing
         self.intent: Intent | None = None
         self._replied = self._busy = False
         self.session = SessionState([], None, nothing, SeqBlock())
         self.locks: OwnLocks | None = None
-        self.exclusive: FileIO | None = None
+        self._exclusive: FileIO | None = None
         self.broken = False
 
     @property
     def name(self) -> str:
         """Return the name of the session's row; empty while it has none."""
         return self.locks.name if self.locks is not None else ""
+
+    def add_session(self) -> None:
+        """Make lock files and a row for this session, and remove files left over; all of it or nothing."""
+        try:
+            self.commit(self._make_locks)
+        except BaseException:
+            with suppress(sqlite3.Error, OSError):
+                self.resolve()
+                locks = self.locks
+                if locks is not None and self._database.reservation(locks.name) is None:
+                    self.locks = None
+                    locks.remove()
+            raise
+
+    def _make_locks(self, draft: Draft) -> None:
+        self.locks = OwnLocks(self._database.path)
+        draft.hold(self.name, self._nothing)
+        remove_left_over(self._database.path, self._database.reservations())
+
+    def remove_session(self) -> None:
+        """Write waiting misses, and remove the session's row and its lock files."""
+        if self.locks is not None:
+            self.commit(self._remove_row)
+            self.locks.remove()
+
+    def _remove_row(self, draft: Draft) -> None:
+        draft.remove_session(self.name)
+
+    def close(self) -> None:
+        """Let go of the lock files: a session that still has a row has died, to the others."""
+        if self.locks is not None:
+            self.locks.close()
+        self.locks = None
+
+    def begin_call(self, most: Most) -> None:
+        """Remember what the running call may charge."""
+        self.session.reserved = most
+
+    def finish_call(self) -> None:
+        """Forget what the call could charge: it was settled, or spent."""
+        self.session.reserved = None
+
+    def keep(self, misses: Sequence[Entry]) -> None:
+        """Remember misses that wait to be written."""
+        if self._exclusive is not None:
+            with self.fatal():
+                self._check_exclusive()
+        self.session.misses += misses
+
+    def accept_loss(self, locks: OwnLocks) -> None:
+        """Go on without what others took."""
+        self.session.held = self._nothing
+        locks.accept_loss()  # after forgetting: an interrupt in between must not bring back what was taken
+
+    def keep_out_others(self, file: FileIO) -> None:
+        """Remember the exclusive lock: what is written while it is held needs it."""
+        self._exclusive = file
 
     def commit(
         self, work: Callable[[Draft], None], *, ends_call: bool = False, tell_witnesses: bool = True
@@ -134,30 +189,29 @@ class Transactions:
 
         With `ends_call` the running call needs its reservation no longer.
         """
-        self._file.check()
+        self._database.check_in_place()
         self.resolve()
         before = self.session
-
-        def write() -> None:
-            draft = Draft(self._database, before)
-            self._check_row()
-            self.check_exclusive()
-            draft.append(before.misses)
-            work(draft)
-            self._database.save(draft.state)
-            reserved = None if ends_call else before.reserved
-            session = SessionState([], reserved, draft.held, draft.block)
-            self.intent = Intent(draft.state, draft.state.number > draft.start, session, tell_witnesses)
-
         self._replied = False
         try:
-            self.write(write)
+            self.write(partial(self._write_draft, work, ends_call=ends_call, tell_witnesses=tell_witnesses))
             self._replied = True
         except sqlite3.Error:
             self.resolve()
             if self.session is before:
                 raise
         self.resolve()
+
+    def _write_draft(self, work: Callable[[Draft], None], *, ends_call: bool, tell_witnesses: bool) -> None:
+        before = self.session
+        draft = Draft(self._database, before)
+        self._check_row()
+        self._check_exclusive()
+        draft.append(before.misses)
+        work(draft)
+        self._database.save(draft.state)
+        session = SessionState([], None if ends_call else before.reserved, draft.held, draft.block)
+        self.intent = Intent(draft.state, draft.state.number > draft.start, session, tell_witnesses)
 
     def write(self, work: Callable[[], None]) -> None:
         """Do something in a write transaction, durably or not at all."""
@@ -202,17 +256,17 @@ class Transactions:
         if self.locks is not None and self._database.reservation(self.locks.name) is None:
             raise self._lost_locks()
 
-    def check_exclusive(self) -> None:
+    def _check_exclusive(self) -> None:
         """Refuse to go on if this session keeps the others out by a lock that they do not know any more."""
-        file = self.exclusive
-        if file is not None and not file.closed and not holds_exclusive_lock(self._file.path, file):
+        file = self._exclusive
+        if file is not None and not file.closed and not holds_exclusive_lock(self._database.path, file):
             raise self._lost_locks()
 
     def _lost_locks(self) -> LedgerError:
         self.give_up()
         return LedgerError(
-            f"the lock files of this session on the ledger {self._file.path} were removed while it was open: no"
-            " answer is given, and what it held back is spent. Open a new session"
+            f"the lock files of this session on the ledger {self._database.path} were removed while it was open:"
+            " no answer is given, and what it held back is spent. Open a new session"
         )
 
     def give_up(self) -> None:
@@ -225,7 +279,7 @@ class Transactions:
     def fatal(self) -> Iterator[None]:
         """After the data was touched: what cannot be written stays spent, and this access to the ledger ends."""
         try:
-            with translated(self._file.path):
+            with translated(self._database.path):
                 yield
         except LedgerError:
             self.give_up()
@@ -234,7 +288,7 @@ class Transactions:
     @contextmanager
     def resolved(self) -> Iterator[Database]:
         """Return the database, to be read outside of transactions: only what is durable may be seen."""
-        with translated(self._file.path):
+        with translated(self._database.path):
             self.resolve()
             yield self._database
 
@@ -246,7 +300,7 @@ class Transactions:
     def take_from_others(self) -> None:
         """Wait for the running calls of the other sessions, then take what they hold back."""
         for name in self._database.reservations(but=self.name):
-            with OtherLocks(self._file.path, name) as locks:
+            with OtherLocks(self._database.path, name) as locks:
                 if locks.wait_for_call():
                     self.write(partial(self._take, name, locks))
 
@@ -262,7 +316,7 @@ class Transactions:
         a kernel that is shut down in the evening would cost everybody a hit.
         """
         for name in self._database.reservations(but=self.name):
-            with OtherLocks(self._file.path, name) as locks:
+            with OtherLocks(self._database.path, name) as locks:
                 if locks.died():
                     spend = not (spare_idle and locks.idle)
                     self.commit(partial(self._remove_dead, name, spend=spend))

@@ -14,7 +14,7 @@ from operator import sub
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import LedgerError
-from targetcharge.ledger.sqlite.database import Database, inode
+from targetcharge.ledger.sqlite.database import Database
 from targetcharge.ledger.sqlite.witness import WitnessRecords, distrust
 from targetcharge.ledger.state import LedgerState, Reservation, Sums, added, tampered, verify_chain
 from targetcharge.numerics.rounding import from_grains
@@ -112,7 +112,7 @@ def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection
     """
     with _reading(path, str(path)) as (database, records):
         state = database.state()
-        restored = distrust(database, records, inode(path))
+        restored = distrust(database, records)
         if not restored and not unchecked:
             check_totals(path, database, records)
         return Inspection(
@@ -140,7 +140,7 @@ def verify(path: Path, name: str | None = None) -> int:
     with _reading(path, name) as (database, records):
         state = database.state()
         verify_chain(name, database.rows(), state)
-        restored = distrust(database, records, inode(path))
+        restored = distrust(database, records)
     if restored:
         msg = f"{name}: {restored}"
         raise RestoredCopyError(msg)

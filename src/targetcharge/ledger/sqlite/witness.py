@@ -28,7 +28,7 @@ from targetcharge.ledger.files import unfinished, write_whole
 from targetcharge.ledger.sqlite.locks import in_locked_file, in_locked_folder
 
 if TYPE_CHECKING:
-    from targetcharge.ledger.sqlite.database import Database, LedgerFile
+    from targetcharge.ledger.sqlite.database import Database
     from targetcharge.ledger.state import LedgerState
 
 _SIZE: Final = 512
@@ -147,10 +147,10 @@ def _update(record: WitnessRecord, handle: int) -> None:
 class Witnesses:
     """The two witnesses of an open ledger, to write to."""
 
-    def __init__(self, file: LedgerFile) -> None:
-        """Name the ledger's file."""
-        self._inode = file.inode
-        self._beside = WitnessFile.beside(file.path)
+    def __init__(self, database: Database) -> None:
+        """Write to the witnesses of the ledger in a database."""
+        self._inode = database.inode
+        self._beside = WitnessFile.beside(database.path)
         self._home: WitnessFile | None = None
 
     def tell(self, state: LedgerState, *, opening: bool = False, anew: bool = False) -> None:
@@ -195,7 +195,7 @@ class WitnessRecords:
         return tuple(record for record in records if record is not None and record.ledger == ledger)
 
 
-def distrust(database: Database, records: WitnessRecords, inode: int) -> str:
+def distrust(database: Database, records: WitnessRecords) -> str:
     """Return why a ledger must count as spent, in a sentence that says what to do; empty if it need not."""
     state, beside = database.state(), records.beside
     missing = _missing_entries(database, records)
@@ -205,7 +205,7 @@ def distrust(database: Database, records: WitnessRecords, inode: int) -> str:
         why = "it has no witness file beside it"
     elif beside.ledger != state.ledger:
         why = "the witness file beside it belongs to another ledger"
-    elif beside.inode != inode:
+    elif beside.inode != database.inode:
         why = "it is not the file that was written to"
     else:
         return ""
