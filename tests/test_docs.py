@@ -19,6 +19,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")  # in a page: relative to the page
 INLINE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+/[\w./-]*|[\w-]+\.(?:py|md)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+FORMER_ANCHORS = """
+    definitions structure-lemma the-papers-theorem errata q-values exact-accounting any-q-targets
+    the-notprior-recursion-solved certificate run-twice renyi-charging renyi-prices boundary caution
+    several-targets from-the-theorems-to-a-session tables individual-charging permute-and-flip
+    distinct-counts streams votes odometer which-meter-when baselines golden-values references
+"""
 HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 
 
@@ -60,6 +66,14 @@ def test_links_lead_somewhere():
     links = [(page, link) for page in PAGES for link in LINK.findall(words[page]) if "://" not in link]
     assert len(links) > 100
     assert [(str(page), link) for page, link in links if broken(link, page.parent, page)] == []
+
+
+def test_links_to_the_theory_when_it_was_one_page_lead_on():
+    """Every section had its anchor there; it has one still, beside a link to the same section on its own page."""
+    index = ROOT / "docs" / "theory" / "index.md"
+    leading = dict(re.findall(r'<a id="([\w-]+)"></a>\[[^\]]+\]\(([\w.#-]+)\)', text(index)))
+    assert set(FORMER_ANCHORS.split()) - set(leading) <= anchors(index)
+    assert [link for anchor, link in leading.items() if not link.endswith(("#" + anchor, f"{anchor}.md"))] == []
 
 
 def test_lines_are_short():
