@@ -88,6 +88,8 @@ def test_a_budget_that_ends_on_the_way():
     assert values.tolist() == ["small", *(["middle", "small"] * 100)[: len(values) - 1]]
     assert len(values) == allowed + 1
     assert isinstance(values.refusal, tc.BudgetSpent)
+    nothing = stream.follow(range(3))
+    assert (nothing.tolist(), type(nothing.refusal)) == ([], tc.BudgetSpent)
     with pytest.raises(tc.BudgetSpent):
         stream.estimate()
     assert stream.changes == allowed

@@ -212,8 +212,9 @@ def test_a_budget_that_ends_on_the_way_gives_what_is_paid_for():
     assert values.tolist() == expected_path(truth)[: len(values)]
     assert stream.value == values[-1]
     before = script.next
-    with pytest.raises(tc.BudgetSpent):
-        stream.follow(range(3))
+    nothing = stream.follow(range(3))
+    assert (nothing.tolist(), type(nothing.refusal)) == ([], tc.BudgetSpent)
+    assert "budget" in nothing.stopped
     with pytest.raises(tc.BudgetSpent):
         stream.estimate()
     assert script.next == before

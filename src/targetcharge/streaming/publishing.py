@@ -71,6 +71,13 @@ class Values(np.ndarray[Any, np.dtype[Any]]):
         return "" if self.refusal is None else str(self.refusal)
 
 
+def _only(values: Values) -> Value:
+    """Return the value of one moment; raise BudgetSpent if it was not covered."""
+    if values.refusal is not None:
+        raise values.refusal
+    return values[0]
+
+
 @final
 class ByConsensus:
     """Publishes by consensus: thousands of moments together."""
@@ -99,14 +106,10 @@ class ByConsensus:
         return value
 
     def _look_once(self, row: Row) -> float:
-        return float(self.publish(1, lambda *_: row()[None, :])[0])
+        return float(_only(self.publish(1, lambda *_: row()[None, :])))
 
     def publish(self, count: int, rows: Rows) -> Values:
-        """Return the value at each moment: fewer, if the budget ends on the way.
-
-        Raises:
-            BudgetSpent: if not even the first is covered.
-        """
+        """Return the value at each moment: fewer or none, if the budget ends on the way."""
         values = self._consensus.grid.values
         batch = Batch(
             (batch_algorithm("robust stream", self._consensus.epsilon, NotPrior(prior=None)),),
@@ -122,8 +125,6 @@ class ByConsensus:
                 parts.append(entry.indices)
                 self._place = int(parts[-1][-1])
         except BudgetSpent as spent:
-            if not parts:
-                raise
             refusal = spent
         return Values.of(np.array(values)[np.concatenate([np.empty(0, np.intp), *parts])], refusal)
 
@@ -190,8 +191,7 @@ class ByAggregation:
 
     def look(self, row: Row) -> object:
         """Return the value now."""
-        value: object = self.publish(1, lambda *_: row()[None, :])[0]
-        return value
+        return _only(self.publish(1, lambda *_: row()[None, :]))
 
     def publish(self, count: int, rows: Rows) -> Values:
         """Return the value at each moment, as `ByConsensus.publish` does."""
@@ -200,8 +200,6 @@ class ByAggregation:
             try:
                 self._value = self._session.ask_prior(self._algorithm(moment, rows), self._value).outcome
             except BudgetSpent as spent:
-                if not moment:
-                    raise
                 return Values.of(values[:moment], spent)
             values[moment] = self._value
         return Values.of(values)

@@ -133,14 +133,14 @@ class RobustStream:
     def follow(self, items: Iterable[Any], weights: ArrayLike | None = None) -> Values:
         """Take in elements in order and publish the value after each, in an array; pay for each change.
 
-        When the budget is spent on the way, what was published is returned, and `.stopped` says so.
+        When the budget is spent on the way, what was published is returned, if only an empty array, and `.stopped`
+        says so.
 
         Args:
             items: elements of the stream.
             weights: how much of each, for sketches that weigh.
 
         Raises:
-            BudgetSpent: if not even the first value is covered.
             InvalidParameter: naming an item or weight that cannot be one; none was taken in.
         """
         with self._turn():
