@@ -39,6 +39,37 @@ def test_a_prepared_question_is_asked_as_the_question_is(monkeypatch):
         assert table.prepare(by_key) is by_key
 
 
+@pytest.mark.parametrize("charging", ["shared", "individual"])
+def test_a_predicate_is_parsed_once_whoever_is_charged(monkeypatch, charging):
+    texts, parse = [], measured.parse
+    monkeypatch.setattr(measured, "parse", lambda text, schema: texts.append(text) or parse(text, schema))
+    with tc.open(FRAME, "id", tc.Budget(60.0, 1e-6), 0.5, charging=charging) as table:
+        assert len(table.watch("id >= 0", "kind", ["a", "b"], 500).hits) == 2
+        assert table.above("id >= 1", 500).hit
+        assert len(table.ask_many([q.above("id >= 2", 500), q.above("id >= 3", 500)]).hits) == 2
+        assert len(table.top("id >= 4", "kind", ["a", "b"], 2)) == 2
+        table.above("id >= 5", 10**6)
+    assert texts == [f"id >= {number}" for number in range(6)]
+
+
+def test_nothing_of_a_table_can_be_changed_by_what_it_has_prepared():
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+        prepared = table.prepare(q.above("kind = 'a'", 500))
+        with pytest.raises(AttributeError):
+            prepared.schema.clear()
+        table.schema.clear()
+        assert table.above("kind = 'a'", 500).hit
+
+
+def test_a_tree_is_about_columns_of_the_table():
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table, tc.open(FRAME[["id"]], "id", BUDGET, 0.5) as other:
+        where = table.prepare(q.count("kind = 'a'")).measure.where
+        assert table.prepare(q.count(q.Count(where))) == table.prepare(q.count(q.Count(where)))
+        assert table.prepare(q.count(q.Count(where))).record == table.prepare(q.count("kind = 'a'")).record
+        with pytest.raises(tc.InvalidParameter, match="about columns of the table"):
+            other.prepare(q.count(q.Count(where)))
+
+
 def test_a_prepared_question_keeps_its_epsilon():
     with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
         asked = [table.prepare(q.above("kind = 'a'", 500), epsilon=epsilon) for epsilon in (0.5, 0.25, 0.25, 0.5)]

@@ -150,7 +150,9 @@ def _implies(declared: Support, asked: Target) -> bool:
     return type(declared) is type(asked) and declared == asked
 
 
-def batch_algorithm(name: str, epsilon: float, target: Target, accuracy: Accuracy | None = None) -> Algorithm:
+def batch_algorithm(
+    name: str, epsilon: float, target: Target, accuracy: Accuracy | None = None, question: str = ""
+) -> Algorithm:
     """Return an algorithm by which the questions of a batch are priced and named; it is never run on its own."""
     return Algorithm(
         name=name,
@@ -160,6 +162,7 @@ def batch_algorithm(name: str, epsilon: float, target: Target, accuracy: Accurac
         targets=(type(target),),
         default_target=target,
         accuracy=accuracy,
+        question=question,
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from targetcharge.mechanisms.algorithm import Algorithm
     from targetcharge.mechanisms.noise import Gauge
     from targetcharge.randomness import Entropy, Rate
+
+    CountsWhenDue = Callable[[Any], Callable[[int, int], Iterable[int]]]
 
 MOST_HITS: Final = 32
 """Hits of public requests that leave together at most."""
@@ -107,7 +110,7 @@ class NoisyCounts:
     least: tuple[int, ...]
     rate: Rate
     gauge: Gauge = COUNTED
-    counts_when_due: Callable[[Any], Callable[[int, int], Iterable[int]]] | None = None
+    counts_when_due: CountsWhenDue | None = None
 
     def start(self, data: object, entropy: Entropy) -> _CountsDraw:
         """Count what does not depend on what will be published."""
@@ -188,6 +191,8 @@ def batch_by_key(
     sensitivity: int = 1,
     gauge: Gauge = COUNTED,
     name: str | None = None,
+    question: str = "",
+    counts_when_due: CountsWhenDue | None = None,
 ) -> Batch:
     """Return tests of every key of a computation against one threshold.
 
@@ -201,6 +206,8 @@ def batch_by_key(
         sensitivity: the most any one count changes when a unit is added or removed, in steps.
         gauge: how steps are shown.
         name: what the transcript calls them.
+        question: what was asked, as the ledger keeps it.
+        counts_when_due: see `NoisyCounts`.
     """
     checks.function_of_data(counts, "counts")
     if not isinstance(keys, list | tuple | range):
@@ -213,12 +220,19 @@ def batch_by_key(
         raise InvalidParameter("keys", keys, "a list of at least one key, each once")
     rate = rate_for(epsilon, sensitivity)
     least = gauge.least(checks.threshold(threshold, "threshold"))
-    test = _test(algorithm_name(name, "batch_by_key", counts), least, rate, epsilon, gauge)
-    return Batch((test,), declared, NoisyCounts(counts, (least,) * len(declared), rate, gauge))
+    test = _test(algorithm_name(name, "batch_by_key", counts), least, rate, epsilon, gauge, question)
+    drawing = NoisyCounts(counts, (least,) * len(declared), rate, gauge, counts_when_due)
+    return Batch((test,), declared, drawing)
 
 
 def batch_by_name(
-    counts: Callable[[Any], Iterable[int]], names: Sequence[str], thresholds: Sequence[float], epsilon: float
+    counts: Callable[[Any], Iterable[int]],
+    names: Sequence[str],
+    thresholds: Sequence[float],
+    epsilon: float,
+    *,
+    questions: Sequence[str] | None = None,
+    counts_when_due: CountsWhenDue | None = None,
 ) -> Batch:
     """Return tests of counts with names and thresholds of their own.
 
@@ -227,23 +241,28 @@ def batch_by_name(
         names: what the transcript calls them.
         thresholds: the least noisy count that each publishes.
         epsilon: ε of one test.
+        questions: what each test asks, as the ledger keeps it.
+        counts_when_due: see `NoisyCounts`.
     """
     checks.function_of_data(counts, "counts")
-    for parameter, given in (("names", names), ("thresholds", thresholds)):
+    lists = {"names": names, "thresholds": thresholds} | ({} if questions is None else {"questions": questions})
+    for parameter, given in lists.items():
         if not isinstance(given, list | tuple) or not given or len(given) != len(names):
-            raise InvalidParameter(parameter, given, "a list with a name, or a threshold, for each test")
+            raise InvalidParameter(parameter, given, "a list with one for each test, all of one length")
     rate = rate_for(epsilon, 1)
     least = tuple(COUNTED.least(checks.threshold(threshold, "threshold")) for threshold in thresholds)
     tests = tuple(
-        _test(checked_name(name), enough, rate, epsilon, COUNTED)
-        for name, enough in zip(names, least, strict=True)
+        _test(checked_name(name), enough, rate, epsilon, COUNTED, question)
+        for name, enough, question in zip(names, least, questions or repeat("", len(names)), strict=True)
     )
-    return Batch(tests, (None,) * len(tests), NoisyCounts(counts, least, rate))
+    drawing = NoisyCounts(counts, least, rate, counts_when_due=counts_when_due)
+    return Batch(tests, (None,) * len(tests), drawing)
 
 
-def _test(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge) -> Algorithm:
+def _test(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge, question: str) -> Algorithm:
     """Return one test of a batch, to price and name it by."""
-    return batch_algorithm(name, epsilon, NotPrior(None), Accuracy.of(rate, above(least - 1)).through(gauge))
+    accuracy = Accuracy.of(rate, above(least - 1)).through(gauge)
+    return batch_algorithm(name, epsilon, NotPrior(None), accuracy, question)
 
 
 def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard, final
 
 from targetcharge.queries.keys import Keys
-from targetcharge.queries.predicates import All, Compare, Operator
+from targetcharge.queries.predicates import Compare, Operator, all_of, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
     from targetcharge.queries.columns import Column, Value
@@ -138,12 +138,12 @@ def families(measures: Mapping[int, Measure]) -> Iterator[Family]:
     for name, measure in measures.items():
         if not isinstance(measure, Count | Total):
             continue
-        parts = _parts(measure.where)
+        parts = parts_of(measure.where)
         fixed = sorted(filter(_fixes, parts), key=lambda part: part.column.name)
         columns = tuple(part.column for part in fixed)
         if len(set(columns)) == len(columns):
             rest = sorted((part for part in parts if not _fixes(part)), key=str)
-            members = alike.setdefault((replace(measure, where=_joined(rest)), columns), {})
+            members = alike.setdefault((replace(measure, where=all_of(rest)), columns), {})
             members[name] = tuple(part.value for part in fixed)
     for (common, columns), members in alike.items():
         yield from _among(common, columns, members)
@@ -166,7 +166,7 @@ def _among(
         places = {key: place for place, key in enumerate(dict.fromkeys(group.values()))}
         if len(places) > 1:
             fixed = [Compare(columns[side], Operator.EQ, value) for side, value in zip(same, shared, strict=True)]
-            measure = replace(common, where=_joined([*fixed, *_parts(common.where)]))
+            measure = replace(common, where=all_of([*fixed, *parts_of(common.where)]))
             keys = Keys(tuple(columns[side] for side in keyed), tuple(places))
             yield Family(measure, keys, {name: places[key] for name, key in group.items()})
 
@@ -174,17 +174,3 @@ def _among(
 def _fixes(part: Predicate) -> TypeGuard[Compare]:
     """Return whether a predicate fixes a column's value."""
     return isinstance(part, Compare) and part.operator is Operator.EQ
-
-
-def _parts(where: Predicate | None) -> list[Predicate]:
-    """Return what must all be true."""
-    if isinstance(where, All):
-        return [inner for part in where.parts for inner in _parts(part)]
-    return [] if where is None else [where]
-
-
-def _joined(parts: Sequence[Predicate]) -> Predicate | None:
-    """Return that all of them are true."""
-    if len(parts) > 1:
-        return All(tuple(parts))
-    return parts[0] if parts else None

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from targetcharge.queries.columns import Column, Value
 
@@ -165,6 +165,20 @@ def _alike(part: Like) -> str:
 def _inside(part: Predicate) -> str:
     """Return a part of a larger predicate, in parentheses if it needs them."""
     return f"({part})" if isinstance(part, All | Any) else str(part)
+
+
+def all_of(parts: Sequence[Predicate]) -> Predicate | None:
+    """Return that all of them are true; None if there are none."""
+    if len(parts) > 1:
+        return All(tuple(parts))
+    return parts[0] if parts else None
+
+
+def parts_of(predicate: Predicate | None) -> list[Predicate]:
+    """Return what must all be true for a predicate to be; nothing if there is none."""
+    if isinstance(predicate, All):
+        return [inner for part in predicate.parts for inner in parts_of(part)]
+    return [] if predicate is None else [predicate]
 
 
 def columns(predicate: Predicate | None) -> Iterator[Column]:

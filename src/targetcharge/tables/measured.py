@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
-from targetcharge.queries.columns import Kind, column_of
+from targetcharge.queries.columns import Kind, column_of, listed
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
+from targetcharge.queries.predicates import Predicate, columns
 from targetcharge.tables.questions import Count as CountOf
 from targetcharge.tables.questions import Distinct, Sum
 from targetcharge.tables.records import figure
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.mechanisms.noise import Gauge
     from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
-    from targetcharge.queries.predicates import Predicate
-    from targetcharge.tables.questions import What
+    from targetcharge.tables.questions import What, Where
 
 _MOST: Final = 10.0**15
 _MOST_STEPS: Final = 2**50
@@ -59,7 +59,7 @@ def measured(what: What, schema: Mapping[str, Column], threshold: float | None =
         raise InvalidParameter(
             "what", what, "made by tc.questions.sum or distinct; tc.questions.above takes a text"
         )
-    where = None if what.where is None else parse(what.where, schema)
+    where = _tree(what.where, schema)
     match what:
         case CountOf():
             return Count(where), COUNTED, f"count({where if where is not None else '*'})"
@@ -67,6 +67,15 @@ def measured(what: What, schema: Mapping[str, Column], threshold: float | None =
             return _sum(what, where, schema)
         case Distinct():
             return _distinct(what, where, schema, threshold)
+
+
+def _tree(where: Where, schema: Mapping[str, Column]) -> Predicate | None:
+    """Return a predicate as a tree; one that was parsed before must be about columns of this table."""
+    if where is None or isinstance(where, str) or not isinstance(where, Predicate):
+        return None if where is None else parse(where, schema)
+    if any(schema.get(column.name) != column for column in columns(where)):
+        raise InvalidParameter("where", str(where), f"about columns of the table: {listed(schema)}")
+    return where
 
 
 def _text(name: str, inside: str, where: Predicate | None) -> str:

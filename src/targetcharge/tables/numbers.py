@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from targetcharge.engines.engine import Engine
     from targetcharge.mechanisms import Algorithm, Batch
-    from targetcharge.mechanisms.batch import NoisyCounts
     from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.snapshots import Snapshots
@@ -137,13 +136,14 @@ class Counts:
         """Return the tests of the counts."""
         thresholds = [cast("Above", question.question).threshold for question in self.prepared]
         names = [question.name for question in self.prepared]
-        batch = batch_by_name(self.read, names, thresholds, self.prepared[0].epsilon)
-        algorithms = zip(batch.algorithms, self.prepared, strict=True)
-        recorded = tuple(replace(test, question=question.record) for test, question in algorithms)
-        drawing = cast("NoisyCounts", batch.drawing)
-        if self.prepared[0].individual:
-            drawing = replace(drawing, counts_when_due=self.read_when_due)
-        return replace(batch, algorithms=recorded, drawing=drawing)
+        return batch_by_name(
+            self.read,
+            names,
+            thresholds,
+            self.prepared[0].epsilon,
+            questions=[question.record for question in self.prepared],
+            counts_when_due=self.read_when_due if self.prepared[0].individual else None,
+        )
 
 
 def grouped(asked: Iterable[Prepared]) -> Iterator[list[Prepared]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
@@ -32,8 +32,7 @@ from targetcharge.mechanisms import (
 )
 from targetcharge.mechanisms.noise import gauged
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
-from targetcharge.queries.columns import column_of
-from targetcharge.queries.keys import Keys, declare, from_published
+from targetcharge.queries.keys import declare, from_published
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All
 from targetcharge.sessions import Release
@@ -47,9 +46,9 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms import Algorithm, Batch
-    from targetcharge.mechanisms.batch import NoisyCounts
     from targetcharge.mechanisms.noise import Gauge
     from targetcharge.queries.columns import Column
+    from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
     from targetcharge.randomness import Entropy
     from targetcharge.tables.individual import UnitMeters
@@ -72,7 +71,7 @@ class Prepared:
         epsilon: of one computation.
         measure: what an engine computes.
         gauge: how its steps are shown.
-        number: what the transcript calls the number, in canonical words.
+        words: what the transcript calls the number.
         keys: of a watch or a selection; those of one that was read back are not all known.
         record: what was asked, as canonical JSON: enough to tell, from the table and an answer's key, who
             contributed to the answer and how much.
@@ -84,7 +83,7 @@ class Prepared:
     epsilon: float
     measure: Measure
     gauge: Gauge = field(repr=False)
-    number: str
+    words: str
     keys: Keys | None = field(default=None, repr=False)
     record: str = field(default="", repr=False)
     schema: Mapping[str, Column] = field(default_factory=dict, repr=False, compare=False)
@@ -95,17 +94,17 @@ class Prepared:
         """Return what the transcript calls the question."""
         match self.question:
             case Above(threshold=threshold):
-                return f"{self.number} >= {figure(threshold)}"
+                return f"{self.words} >= {figure(threshold)}"
             case CountQuestion():
-                return self.number
+                return self.words
             case BetweenQuestion(_, low, high):
-                return f"{self.number} between {figure(low)} and {figure(high)}"
+                return f"{self.words} between {figure(low)} and {figure(high)}"
             case SideQuestion(_, threshold):
-                return f"{self.number} side of {figure(threshold)}"
+                return f"{self.words} side of {figure(threshold)}"
             case Watch(threshold=threshold):
-                return f"{self.number} by {', '.join(self.by)} >= {figure(threshold)}"
+                return f"{self.words} by {', '.join(self.by)} >= {figure(threshold)}"
             case Top():
-                return f"{self.number} by {', '.join(self.by)}"
+                return f"{self.words} by {', '.join(self.by)}"
 
     @property
     def identity(self) -> tuple[str, float]:
@@ -124,7 +123,7 @@ class Prepared:
             case SideQuestion():
                 return Boundary()
             case BetweenQuestion():
-                return Between(*self.band(self.question), self.measure.sensitivity)
+                return Between(*_band(self.gauge, self.question), self.measure.sensitivity)
             case _:
                 return NotPrior(None)
 
@@ -168,8 +167,10 @@ class Prepared:
         sensitivity = self.measure.sensitivity
         match question:
             case Above() | CountQuestion():
-                least = self.steps("threshold", question.threshold) if isinstance(question, Above) else None
-                prior, band = prior_value(question.prior), self.unchanged(question)
+                least = (
+                    _steps(self.gauge, "threshold", question.threshold) if isinstance(question, Above) else None
+                )
+                prior, band = prior_value(question.prior), _unchanged(self.gauge, question)
                 if band is not None:
                     inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
                     return replace(inner, prior=prior)
@@ -177,10 +178,10 @@ class Prepared:
                     return noisy_count(read, epsilon, sensitivity=sensitivity, name=name)
                 return above_threshold(read, least, epsilon, sensitivity=sensitivity, name=name)
             case BetweenQuestion():
-                low, high = self.band(question)
+                low, high = _band(self.gauge, question)
                 return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
             case SideQuestion():
-                least = self.steps("threshold", question.threshold)
+                least = _steps(self.gauge, "threshold", question.threshold)
                 side = partial(
                     side_of_threshold, threshold=least, epsilon=epsilon, sensitivity=sensitivity, name=name
                 )
@@ -193,7 +194,7 @@ class Prepared:
         if self.keys is None:
             raise InvalidParameter("question", self.question, "a watch or a top")
         watch = self.question if isinstance(self.question, Watch) else None
-        batch = batch_by_key(
+        return batch_by_key(
             self.read_keys,
             self.keys.published(),
             _LOWEST if watch is None else watch.threshold,
@@ -201,51 +202,10 @@ class Prepared:
             sensitivity=self.measure.sensitivity,
             gauge=self.gauge,
             name=self.name,
+            question=self.record,
+            # A test may change who takes part in the next.
+            counts_when_due=self.read_keys_when_due if self.individual and watch is not None else None,
         )
-        if self.individual and watch is not None:  # a test may change who takes part in the next
-            drawing = replace(cast("NoisyCounts", batch.drawing), counts_when_due=self.read_keys_when_due)
-            batch = replace(batch, drawing=drawing)
-        return replace(batch, algorithms=(replace(batch.algorithms[0], question=self.record),))
-
-    # In steps.
-
-    def steps(self, name: str, value: float) -> int:
-        """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
-        steps = self.gauge.least(checks.threshold(value, name))
-        if not abs(steps) <= checks.MAX_THRESHOLD:
-            most = self.gauge.value(int(checks.MAX_THRESHOLD))
-            raise InvalidParameter(
-                name, value, f"at most {most:.4g} either way on this grid: choose a coarser one"
-            )
-        return steps
-
-    def band(self, question: BetweenQuestion) -> tuple[int, int]:
-        """Return the ends of a band, in steps."""
-        least, high = self.steps("low", question.low), checks.threshold(question.high, "high")
-        if high < checks.threshold(question.low, "low"):
-            raise InvalidParameter("high", high, "at least ", Parameter("low"), f", {question.low!r}")
-        most = self.gauge.most(high)
-        if most < least:
-            expected = f", {question.low!r}, that a value lies in between"
-            raise InvalidParameter("high", high, "so far above ", Parameter("low"), expected)
-        return least, most
-
-    def unchanged(self, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
-        """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
-        tolerance = 0 if question.tolerance is None else question.tolerance
-        expected = "a number of at least 0"
-        if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
-            raise InvalidParameter("tolerance", tolerance, expected)
-        if question.prior is None and tolerance:
-            raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
-        prior = prior_value(question.prior)
-        if prior is None:
-            return None
-        checks.threshold(prior, "prior")
-        low, high = self.gauge.least(prior - tolerance), self.gauge.most(prior + tolerance)
-        if low > high:
-            low = high = self.gauge.steps(prior)
-        return Fraction(low + high, 2), Fraction(high - low, 2)
 
     # Who contributes.
 
@@ -256,21 +216,15 @@ class Prepared:
         Raises:
             NotAllowed: if it is none.
         """
-        if isinstance(self.measure, Count | Total):
-            return self.measure
-        msg = (
-            "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
-            " others. Ask a ledger for them that was made with "
-        )
-        raise NotAllowed(msg, Setting("charging", "shared"))
+        return _additive(self.measure)
 
     def measure_of(self, key: object) -> Count | Total:
         """Return the measure of one key, as it is published; of all rows if there are no keys."""
         if self.keys is None:
             return self.additive
         chosen = self.known_keys((key,)).where(0)
-        where = chosen if self.measure.where is None else All((self.measure.where, chosen))
-        return replace(self.additive, where=where)
+        where = self.measure.where
+        return replace(self.additive, where=chosen if where is None else All((where, chosen)))
 
     def known_keys(self, published: tuple[object, ...]) -> Keys:
         """Return keys of this question that were published as these."""
@@ -299,28 +253,21 @@ def prepare(
     if isinstance(question, Watch | Top) and question.threshold is not None:
         checks.threshold(question.threshold, "threshold")
     threshold = question.threshold if isinstance(question, Above | Watch) else None
-    prepared = Prepared(question, epsilon, *measured(question.what, schema, threshold))
-    _check_grid(prepared)
-    if isinstance(question, Above | Watch | SideQuestion):
-        prepared.steps("threshold", question.threshold)
-    elif isinstance(question, BetweenQuestion):
-        prepared.band(question)
+    measure, gauge, words = measured(question.what, schema, threshold)
+    _check_grid(measure, gauge, epsilon)
+    _check_figures(question, gauge)
+    keys = None
     if isinstance(question, Watch | Top):
-        if isinstance(prepared.measure, Sketch):
+        if isinstance(measure, Sketch):
             msg = "distinct values are not counted key by key: ask for those of one key at a time"
             raise NotAllowed(msg)
         keys = declare(question.by, question.keys, schema)
-        if isinstance(question, Top):
-            k = check_selection(keys.values, question.k, None, question.threshold)
-            question = replace(question, k=k)
-        prepared = replace(prepared, question=question, keys=keys)
-    elif isinstance(question, Above | CountQuestion):
-        prepared.unchanged(question)
+    if isinstance(question, Top) and keys is not None:
+        question = replace(question, k=check_selection(keys.values, question.k, None, question.threshold))
     if individual:
-        prepared.additive  # noqa: B018 - refuses what is none
-    candidates = individual and isinstance(question, Top)
-    record = record_of(question, prepared.measure, prepared.keys, candidates=candidates)
-    return replace(prepared, record=record, schema=schema, individual=individual)
+        _additive(measure)
+    record = record_of(question, measure, keys, candidates=individual and isinstance(question, Top))
+    return Prepared(question, epsilon, measure, gauge, words, keys, record, schema, individual)
 
 
 def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prepared | None:
@@ -330,22 +277,82 @@ def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prep
         return None
     question = kept.question
     try:
-        prepared = Prepared(question, epsilon, *measured(question.what, schema, 1.0), record=record)
+        keys = None
         if isinstance(question, Watch | Top):
-            columns = tuple(column_of(name, schema, "by") for name in question.by)
-            prepared = replace(prepared, keys=Keys(columns, (), kept.period))
-        if isinstance(question, Top):
-            prepared = replace(prepared, keys=prepared.known_keys(question.keys))
+            keys = from_published(question.by, question.keys, kept.period, schema)
+        return Prepared(question, epsilon, *measured(question.what, schema, 1.0), keys, record)
     except TargetChargeError:
         return None
-    return prepared
 
 
-def _check_grid(prepared: Prepared) -> None:
+def _additive(measure: Measure) -> Count | Total:
+    """Return a measure that is the sum of what units contribute; refuse another."""
+    if isinstance(measure, Count | Total):
+        return measure
+    msg = (
+        "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
+        " others. Ask a ledger for them that was made with "
+    )
+    raise NotAllowed(msg, Setting("charging", "shared"))
+
+
+# In steps.
+
+
+def _check_figures(question: Question, gauge: Gauge) -> None:
+    """Refuse a threshold, a band or a prior that makes no sense, by name."""
+    match question:
+        case Above(threshold=threshold) | Watch(threshold=threshold) | SideQuestion(threshold=threshold):
+            _steps(gauge, "threshold", threshold)
+        case BetweenQuestion():
+            _band(gauge, question)
+    if isinstance(question, Above | CountQuestion):
+        _unchanged(gauge, question)
+
+
+def _steps(gauge: Gauge, name: str, value: float) -> int:
+    """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
+    steps = gauge.least(checks.threshold(value, name))
+    if not abs(steps) <= checks.MAX_THRESHOLD:
+        most = gauge.value(int(checks.MAX_THRESHOLD))
+        raise InvalidParameter(name, value, f"at most {most:.4g} either way on this grid: choose a coarser one")
+    return steps
+
+
+def _band(gauge: Gauge, question: BetweenQuestion) -> tuple[int, int]:
+    """Return the ends of a band, in steps."""
+    least, high = _steps(gauge, "low", question.low), checks.threshold(question.high, "high")
+    if high < checks.threshold(question.low, "low"):
+        raise InvalidParameter("high", high, "at least ", Parameter("low"), f", {question.low!r}")
+    most = gauge.most(high)
+    if most < least:
+        expected = f", {question.low!r}, that a value lies in between"
+        raise InvalidParameter("high", high, "so far above ", Parameter("low"), expected)
+    return least, most
+
+
+def _unchanged(gauge: Gauge, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
+    """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
+    tolerance = 0 if question.tolerance is None else question.tolerance
+    expected = "a number of at least 0"
+    if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
+        raise InvalidParameter("tolerance", tolerance, expected)
+    if question.prior is None and tolerance:
+        raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
+    prior = prior_value(question.prior)
+    if prior is None:
+        return None
+    checks.threshold(prior, "prior")
+    low, high = gauge.least(prior - tolerance), gauge.most(prior + tolerance)
+    if low > high:
+        low = high = gauge.steps(prior)
+    return Fraction(low + high, 2), Fraction(high - low, 2)
+
+
+def _check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
     """Refuse a grid so fine that the noise of one step would be lost in double precision."""
-    measure, epsilon = prepared.measure, prepared.epsilon
     if isinstance(measure, Total) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
-        step = prepared.gauge.value(1)
+        step = gauge.value(1)
         coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
         raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from fractions import Fraction
 
+    from targetcharge.queries.predicates import Predicate
+
     Grid = int | float | str | Decimal | Fraction
+    Where = str | Predicate | None
+    """Which rows count: a predicate as text, or as the tree that was parsed from one; None for all rows."""
 
 
 @final
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 class Count:
     """How many units have a row that counts; all rows count if there is no predicate."""
 
-    where: str | None = None
+    where: Where = None
 
 
 @final
@@ -41,7 +45,7 @@ class Sum:
     column: str
     lower: float
     upper: float
-    where: str | None = None
+    where: Where = None
     grid: Grid | None = None
 
 
@@ -51,7 +55,7 @@ class Distinct:
     """How many distinct values a column has, of each unit at most `per_unit`."""
 
     column: str
-    where: str | None = None
+    where: Where = None
     per_unit: int = 1
 
 

@@ -37,7 +37,7 @@ from targetcharge.tables.questions import (
 if TYPE_CHECKING:
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
-    from targetcharge.tables.questions import What
+    from targetcharge.tables.questions import What, Where
 
 
 class Recorded(NamedTuple):
@@ -130,11 +130,15 @@ def _plain_what(what: What, measure: Measure) -> dict[str, object]:
     match what:
         case Sum(column, lower, upper, where):
             grid = str(measure.grid) if isinstance(measure, Total) else ""  # the one that was chosen
-            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": where}
+            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": _text(where)}
         case Distinct(column, where, per_unit):
-            return {"distinct": column, "per_unit": int(per_unit), "where": where}
+            return {"distinct": column, "per_unit": int(per_unit), "where": _text(where)}
         case _:
-            return {"count": what.where}
+            return {"count": _text(what.where)}
+
+
+def _text(where: Where) -> str | None:
+    return None if where is None else str(where)
 
 
 def _what(body: dict[str, Any]) -> What:

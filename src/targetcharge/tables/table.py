@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, cast, final, overload
 
 from targetcharge import checks
@@ -53,6 +54,7 @@ class Table:
         self._session = session
         self._numbers = numbers
         self._engine = numbers.engine
+        self._schema = MappingProxyType(dict(self._engine.schema))
         self._unit = unit
         self._epsilon = query_epsilon
 
@@ -141,11 +143,11 @@ class Table:
             epsilon: of one computation, if not the query ε of the table.
         """
         if isinstance(question, Prepared):
-            question.check_fits(self._engine.schema, epsilon, individual=self._numbers.individual)
+            question.check_fits(self._schema, epsilon, individual=self._numbers.individual)
             prepared = question
         else:
             query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
-            prepared = prepare(question, self._engine.schema, query, individual=self._numbers.individual)
+            prepared = prepare(question, self._schema, query, individual=self._numbers.individual)
         self._session.check_target(prepared.target, prepared.epsilon)
         return prepared
 
@@ -328,7 +330,7 @@ class Table:
     @property
     def schema(self) -> Schema:
         """Return the columns that may be asked about, by name. Nothing of it comes from the rows."""
-        return dict(self._engine.schema)
+        return dict(self._schema)
 
     @property
     def meter(self) -> Reading:

@@ -12,9 +12,10 @@ from tests.tables.monitor.days import BUDGET, FIRST, breaking, day, kinds, opene
 import targetcharge as tc
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.queries.keys import Keys
+from targetcharge.tables import measured
 from targetcharge.tables.monitor import Monitor, Rule
 from targetcharge.tables.monitor.alerts import Label, label_of
-from targetcharge.tables.monitor.rules import version_of
+from targetcharge.tables.monitor.rules import check_rule, day_column, version_of
 from targetcharge.tables.questions import Above, CountQuestion, Watch
 
 GROUPS = [
@@ -152,9 +153,9 @@ def test_what_is_due_is_one_question_for_all_that_is_low():
         one, watch, seventh, *distinct = monitor.due(day(1))
         assert (type(one), type(watch), type(seventh)) == (CountQuestion, Watch, CountQuestion)
         assert all(isinstance(each, Above) for each in distinct)
-        assert watch.what.where == "(cost > 1) AND day = '2024-01-02'"
+        assert str(watch.what.where) == "cost > 1 AND day = '2024-01-02'"
         assert [key for (key,) in watch.keys.values] == [f"k{number}" for number in range(50) if number != 7]
-        assert seventh.what.where == "(cost > 1) AND kind = 'k7' AND day = '2024-01-02'"
+        assert str(seventh.what.where) == "cost > 1 AND kind = 'k7' AND day = '2024-01-02'"
         preview = table.preview(watch)
         assert (preview.keys, preview.question) == (49, "count(cost > 1 AND day = '2024-01-02') by kind >= 500")
 
@@ -302,6 +303,33 @@ def test_hours_are_other_numbers_than_instants(visits, tmp_path):
         exact = Monitor(table, [Rule("x", threshold=300, by="at", keys=instants)])
         assert exact.alerts() == []
         assert len(exact.look(FIRST).quiet) == 3
+
+
+def test_the_predicate_of_a_rule_is_parsed_once_for_all_days_and_tables(monkeypatch):
+    texts, parse = [], measured.parse
+    monkeypatch.setattr(measured, "parse", lambda text, schema: texts.append(text) or parse(text, schema))
+    rules = [
+        Rule("one", "cost > 1 OR kind = 'b'", threshold=500, so_far=True),
+        Rule("keys", "cost > 2", threshold=500, by="kind", keys=["a", "b"]),
+        Rule("moving", tc.questions.sum("cost", 0, 5, "cost > 0"), tolerance="15%"),
+    ]
+    with opened() as rehearsal, opened() as table:
+        checked = [check_rule(rule, rehearsal, day_column(rehearsal, "day")) for rule in rules]
+        monitor = Monitor(table, checked, day="day")
+        for number in range(4):
+            monitor.look(day(number), people(number, 600 * (number % 2 + 1)))
+        assert {alert.rule for alert in monitor.alerts()} == {"one", "keys", "moving"}
+    assert texts == ["cost > 1 OR kind = 'b'", "cost > 2", "cost > 0"]
+
+
+def test_a_rule_that_was_checked_for_another_table_is_refused():
+    rule = Rule("x", "kind = 'a'", threshold=500)
+    with opened() as table, opened(query_epsilon=0.5) as other, opened(people(0, 1)[["person"]], types={}) as less:
+        checked = check_rule(rule, table, day_column(table, "day"))
+        for wrong, column in ((other, "day"), (table, None), (less, None)):
+            with pytest.raises(tc.InvalidParameter, match="same"):
+                Monitor(wrong, [checked], column)
+        Monitor(table, [checked], "day")
 
 
 def test_versions_of_rules_are_those_that_ledgers_hold(monkeypatch):

@@ -7,7 +7,8 @@ So counters can be made again from the transcript at any time, and are always ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from itertools import islice
+from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger import Answer, BatchEntry
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from targetcharge.ledger.entries import Entry
     from targetcharge.queries.columns import Schema
     from targetcharge.tables.prepared import Prepared
+
+_REMEMBERED: Final = 256
+"""Questions that are known without reading their records again."""
 
 
 @final
@@ -131,19 +135,23 @@ class ChargeReader:
         """Return what an answer charges whose question is not known: everybody may have contributed."""
         return AllUnits(self._allowance.scaled(sum(answer.grains)) if answer.hit else self._allowance.capacity)
 
+    def remember(self, prepared: Prepared) -> None:
+        """Remember a question that is asked here: what was prepared need not be read back from its record."""
+        if prepared.identity not in self._known:
+            self._know(prepared.identity, prepared)
+
     def _prepared(self, answer: Answer) -> Prepared | None:
         """Return the question of an answer, if everybody can be told what they contribute to it."""
-        known = answer.question, answer.epsilon
-        if known not in self._known:
-            self._known = {known: self._read(*known), **dict(list(self._known.items())[:255])}
-        return self._known[known]
+        identity = answer.question, answer.epsilon
+        if identity not in self._known:
+            self._know(identity, read_back(*identity, self._schema) if answer.question else None)
+        return self._known[identity]
 
-    def _read(self, record: str, epsilon: float) -> Prepared | None:
-        prepared = read_back(record, epsilon, self._schema) if record else None
-        if prepared is None:
-            return None
-        try:
-            self._allowance.prices(prepared.target, epsilon, prepared.additive.sensitivity)
-        except TargetChargeError:
-            return None
-        return prepared
+    def _know(self, identity: tuple[str, float], prepared: Prepared | None) -> None:
+        """Keep a question, if its hits have prices for everybody, and the latest others."""
+        if prepared is not None:
+            try:
+                self._allowance.prices(prepared.target, prepared.epsilon, prepared.additive.sensitivity)
+            except TargetChargeError:
+                prepared = None
+        self._known = {identity: prepared, **dict(islice(self._known.items(), _REMEMBERED - 1))}

@@ -188,6 +188,8 @@ class UnitMeters:
     def _drawn(
         self, contributions: Contributions, prepared: Sequence[Prepared], keys: Sequence[object], snapshot: int
     ) -> Drawn:
+        for question in prepared:
+            self._charges.remember(question)
         return Drawn.of(contributions, self._prices(prepared[0]), prepared, keys, snapshot)
 
     def _drawn_keys(self, prepared: Prepared, snapshot: int | None = None) -> Drawn:

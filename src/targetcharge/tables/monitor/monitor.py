@@ -22,7 +22,7 @@ from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
-from targetcharge.tables.monitor.rules import Rule, check_name, check_rule, day_column
+from targetcharge.tables.monitor.rules import CheckedRule, Rule, check_name, check_rule, day_column
 from targetcharge.tables.questions import Watch
 from targetcharge.tables.table import Table
 
@@ -45,22 +45,29 @@ class Monitor:
     """
 
     def __init__(
-        self, table: Table, rules: Sequence[Rule], day: str | None = None, *, name: str = "monitor"
+        self,
+        table: Table,
+        rules: Sequence[Rule | CheckedRule],
+        day: str | None = None,
+        *,
+        name: str = "monitor",
     ) -> None:
         """Check the rules against the table, and read the transcript. Nothing is asked.
 
         Args:
             table: that was opened by `tc.open`.
-            rules: what is asked at every look, the most important first.
+            rules: what is asked at every look, the most important first; `check_rule` may have checked them.
             day: a column of dates or times. Then a look is about the rows of its day; else about all rows.
             name: tells it from other monitors on the same ledger.
         """
         if not isinstance(table, Table):
             raise InvalidParameter("table", table, "a table, opened by tc.open")
         check_name(name, "monitor")
-        if not isinstance(rules, list | tuple) or not rules or not all(isinstance(rule, Rule) for rule in rules):
+        if not isinstance(rules, list | tuple) or not rules:
             raise InvalidParameter("rules", rules, "a list of rules")
-        names = [rule.name for rule in rules]
+        if not all(isinstance(rule, Rule | CheckedRule) for rule in rules):
+            raise InvalidParameter("rules", rules, "a list of rules")
+        names = [rule.rule.name if isinstance(rule, CheckedRule) else rule.name for rule in rules]
         if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
             raise InvalidParameter("rules", twice, "given once: every rule has a name of its own")
         column = day_column(table, day)

@@ -28,7 +28,7 @@ from targetcharge.outcomes import canonical_json
 from targetcharge.queries.columns import Kind as ColumnKind
 from targetcharge.queries.columns import column_of
 from targetcharge.queries.keys import declare
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.predicates import Compare, Operator, all_of, parts_of
 from targetcharge.tables import questions
 from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
 from targetcharge.tables.questions import Above, Count, CountQuestion, Distinct, Sum, Watch, what_of
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Answer
     from targetcharge.queries.columns import Column
     from targetcharge.queries.keys import Keys
+    from targetcharge.queries.predicates import Predicate
     from targetcharge.tables.monitor.alerts import Alert
+    from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Asked, What
     from targetcharge.tables.table import Table
 
@@ -168,6 +170,7 @@ class CheckedRule:
 
     Attributes:
         rule: what is asked, and what is reported.
+        prepared: the question whether it has reached its threshold, on all days; without one, for its number.
         floor: below which a number that has risen has fallen; None without a threshold.
         scale: of the noise.
         version: of the rule's text.
@@ -178,6 +181,7 @@ class CheckedRule:
     """
 
     rule: Rule
+    prepared: Prepared
     floor: float | None
     scale: float
     version: str
@@ -217,13 +221,13 @@ class CheckedRule:
 
     def _number(self, day: dt.date, place: int | None = None) -> What:
         """Return the number of a day: of one key, or of none."""
-        what = what_of(self.rule.where)
-        parts = [] if what.where is None else [f"({what.where})"]
+        where = self.prepared.measure.where
+        parts = [] if where is None else [where]
         if self.keys is not None and place is not None:
-            parts.append(str(self.keys.where(place)))
+            parts += parts_of(self.keys.where(place))
         if self.day is not None:
-            parts.append(_until(self.day, day) if self.rule.so_far else _on(self.day, day))
-        return replace(what, where=" AND ".join(parts)) if parts else what
+            parts += [_until(self.day, day)] if self.rule.so_far else parts_of(_on(self.day, day))
+        return replace(what_of(self.rule.where), where=all_of(parts))
 
     def _question(self, state: State, what: What, label: str) -> Above | CountQuestion:
         """Return what is asked about a number of which this is known: free unless that has changed."""
@@ -281,29 +285,35 @@ def day_column(table: Table, name: str | None) -> Column | None:
     return column
 
 
-def check_rule(rule: Rule, table: Table, day: Column | None) -> CheckedRule:
-    """Return a rule that can be asked of this table.
+def check_rule(rule: Rule | CheckedRule, table: Table, day: Column | None) -> CheckedRule:
+    """Return a rule that can be asked of this table; its predicate is parsed here, and nowhere else.
+
+    One that was checked before is returned as it is, if that was on a table like this one.
 
     Raises:
         InvalidParameter: if it makes no sense on these columns.
         NotAllowed: if the table cannot price it.
     """
+    if isinstance(rule, CheckedRule):
+        if rule.day != day or rule.prepared.epsilon != table.describe().query_epsilon:
+            raise InvalidParameter("rules", rule.rule, "checked on a table with the same day column and query ε")
+        table.prepare(rule.prepared)  # refused if its columns are others
+        return rule
     if rule.so_far and day is None:
         raise InvalidParameter("so_far", rule.so_far, "left out where no day column is given: it is always so")
     what, threshold = what_of(rule.where), rule.threshold
-    # Its text is read by itself here, before others are put beside it.
-    asked = questions.count(what) if threshold is None else questions.above(what, threshold)
-    scale = table.preview(asked).scale
+    prepared = table.prepare(questions.count(what) if threshold is None else questions.above(what, threshold))
+    scale = table.preview(prepared).scale
     floor = None if threshold is None else _floor(threshold, rule.margin, scale, what)
     day_name = None if day is None else day.name
     if rule.by is None:
-        return CheckedRule(rule, floor, scale, version_of(rule, day_name, ()), day)
+        return CheckedRule(rule, prepared, floor, scale, version_of(rule, day_name, ()), day)
     keys = declare(rule.by, rule.keys, table.schema)
     by, watch = [column.name for column in keys.columns], None
     if threshold is not None and not isinstance(what, Distinct) and len(table.meters) == 1:
         watch = questions.watch(what, by, keys, threshold)
     version = version_of(rule, day_name, by, keys.period)
-    return CheckedRule(rule, floor, scale, version, day, keys, keys.published(), watch)
+    return CheckedRule(rule, prepared, floor, scale, version, day, keys, keys.published(), watch)
 
 
 def _floor(threshold: float, margin: float | None, scale: float, what: What) -> float:
@@ -340,10 +350,10 @@ def _exact(value: float | str | None) -> str | None:
     return value if value is None or isinstance(value, str) else str(Fraction(value))
 
 
-def _on(column: Column, day: dt.date) -> str:
-    return str(declare(column.name, [day], {column.name: column}).where(0))
+def _on(column: Column, day: dt.date) -> Predicate:
+    return declare(column.name, [day], {column.name: column}).where(0)
 
 
-def _until(column: Column, day: dt.date) -> str:
+def _until(column: Column, day: dt.date) -> Predicate:
     last = day if column.kind is ColumnKind.DATE else dt.datetime.combine(day, dt.time.max)
-    return str(Compare(column, Operator.LE, last))
+    return Compare(column, Operator.LE, last)
