@@ -13,6 +13,7 @@ from tests.cli.commands import CODE, run, start
 
 from targetcharge.cli import monitor as command
 from targetcharge.engines import duckdb
+from targetcharge.tables import measured
 
 HUGE = 10**400  # no double
 
@@ -84,6 +85,16 @@ def test_the_source_is_opened_once_a_run(monkeypatch):
     for runs, until in enumerate(("2024-01-02", "2024-01-03"), 1):
         assert run("monitor", "clinic.yaml", "--until", until).code in (0, command.FIRED)
         assert len(engines) == runs
+
+
+@pytest.mark.usefixtures("whole")
+def test_the_text_of_a_rule_is_read_once_a_run(monkeypatch):
+    """However many days it looks at; also by the first, which checks the rules before it makes a ledger."""
+    texts, parse = [], measured.parse
+    monkeypatch.setattr(measured, "parse", lambda text, schema: texts.append(text) or parse(text, schema))
+    for runs, until in enumerate(("2024-01-02", "2024-01-04"), 1):
+        assert run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", until).code == command.FIRED
+        assert texts == ["ill = TRUE"] * runs
 
 
 @pytest.mark.parametrize("until", ["2024-01-02", "2023-12-31"])
@@ -295,6 +306,7 @@ rules:
         ("threshold: 500", f"threshold: 500, margin: {HUGE}", "clinic.yaml, item 1: margin is 1000"),
         ("tolerance: 25%", f"tolerance: {HUGE}", "clinic.yaml, item 2: tolerance is 1000"),
         ("epsilon: 200", f"epsilon: {HUGE}", "clinic.yaml: epsilon is 1000"),
+        ("threshold: 500", "sum: age, lower: 0, upper: 1, threshold: 5", "clinic.yaml, item 1: sum is 'age'"),
         ("threshold: 500", f"sum: person, lower: {HUGE}, upper: 1", "clinic.yaml, item 1: lower is 1000"),
         ("threshold: 500", f"sum: person, lower: 0, upper: {HUGE}", "clinic.yaml, item 1: upper is 1000"),
         (

@@ -23,8 +23,9 @@ import typer
 
 import targetcharge as tc
 from targetcharge.cli.asking import is_first, opening_of, rehearsed, stoppable
-from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake, written_at
+from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake, given_by, written_at
 from targetcharge.cli.monitor_file import read_file
+from targetcharge.cli.questions import names_of
 from targetcharge.cli.results import note
 from targetcharge.cli.words import counted, listed
 from targetcharge.errors import LedgerError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from targetcharge.cli.monitor_file import MonitorFile
     from targetcharge.engines.engine import Engine
     from targetcharge.tables.monitor import Alert
+    from targetcharge.tables.monitor.rules import CheckedRule
     from targetcharge.tables.opening import TableOpening
 
     Notify = Callable[[str], None]
@@ -105,10 +107,13 @@ class MonitorRun:
         ledger = Path(str(opening.ledger))
         with ExitStack() as until_end:
             engine: Engine | None = None
+            rules: list[CheckedRule] = []
             if is_first(opening):  # a mistake makes nothing
                 engine = opening.engine()
                 until_end.callback(engine.close)
-                self._days(_monitor(opening.rehearse(engine), self.file))
+                rehearsal = opening.rehearse(engine)
+                rules = _checked_rules(rehearsal, self.file)
+                self._days(_monitor(rehearsal, rules, self.file))
             noted = until_end.enter_context(note_locked(ledger, self.notify))
             stop = until_end.enter_context(stoppable())
             if is_first(opening):
@@ -116,7 +121,7 @@ class MonitorRun:
             else:  # maybe since the wait: then it says which files the source had
                 engine = None
             table = until_end.enter_context(opening.open(engine or opening.engine()))
-            checked = _monitor(table, self.file)
+            checked = _monitor(table, rules or _checked_rules(table, self.file), self.file)
             delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)
             looked, fired, refusal = self._catch_up(checked, delivery, stop)
             left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
@@ -169,7 +174,8 @@ class MonitorRun:
     def rehearse(self) -> None:
         """Print what would be asked first. The ledger is read and not opened: nothing is noted beside it."""
         opening = _opening(self.file)
-        with rehearsed(opening, lambda table: _monitor(table, self.file)) as (table, checked):
+        with rehearsed(opening, lambda table: _checked_rules(table, self.file)) as (table, rules):
+            checked = _monitor(table, rules, self.file)
             if not is_first(opening):
                 entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
                 checked.learn(answer for entry in entries for answer in answers_in(entry))
@@ -208,13 +214,17 @@ def _expected(alerts: Path, file: MonitorFile, ledger: Path) -> str:
     return ""
 
 
-def _monitor(table: tc.Table, file: MonitorFile) -> Monitor:
-    """Return the monitor; a mistake in a rule names its place."""
-    day = day_column(table, file.day)
+def _checked_rules(table: tc.Table, file: MonitorFile) -> list[CheckedRule]:
+    """Return the rules, checked against the table's columns; a mistake in one names its place."""
+    day, checked = day_column(table, file.day), []
     for place, rule in file.rules:
-        with written_at(place):
-            check_rule(rule, table, day)
-    return Monitor(table, [rule for _, rule in file.rules], file.day, name=file.name)
+        with written_at(place), given_by(names_of(rule.where)):
+            checked.append(check_rule(rule, table, day))
+    return checked
+
+
+def _monitor(table: tc.Table, rules: list[CheckedRule], file: MonitorFile) -> Monitor:
+    return Monitor(table, rules, file.day, name=file.name)
 
 
 def _date(option: str, text: str | None) -> dt.date | None:

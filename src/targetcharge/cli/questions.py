@@ -217,11 +217,12 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
     return questions.Count(where)
 
 
-def names_of(question: Question, spell: Spell = str) -> dict[str, str]:
-    """Return, for parameters of the library that are called otherwise here, what they are called."""
-    names = {"threshold": spell("side")} if isinstance(question, questions.SideQuestion) else {}
-    if isinstance(question.what, questions.Sum | questions.Distinct):
-        names["column"] = spell("sum" if isinstance(question.what, questions.Sum) else "distinct")
+def names_of(asked: object, spell: Spell = str) -> dict[str, str]:
+    """Return what parameters of the library are called here, of a question or what it is about, if otherwise."""
+    names = {"threshold": spell("side")} if isinstance(asked, questions.SideQuestion) else {}
+    what = getattr(asked, "what", asked)
+    if isinstance(what, questions.Sum | questions.Distinct):
+        names["column"] = spell("sum" if isinstance(what, questions.Sum) else "distinct")
     return names
 
 
