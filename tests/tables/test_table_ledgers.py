@@ -20,8 +20,10 @@ from tests.tables import children
 from tests.tables.people import EPSILON, near, opened, source, table
 
 import targetcharge as tc
+from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.ledger.entries import Spent
 from targetcharge.ledger.sqlite import verify
+from targetcharge.ledger.sqlite.ledger import SqliteLedger
 from targetcharge.tables import questions as q
 
 A = "kind = 'a'"
@@ -331,6 +333,27 @@ def test_a_table_that_is_dropped_closes_its_ledger(tmp_path):
     del t
     with opened(path) as t:
         assert (t.meter.hits, len(t.transcript)) == (0, 1)
+
+
+def test_an_engine_is_closed_although_the_ledger_does_not(tmp_path, monkeypatch):
+    closed = []
+
+    def breaks(ledger):
+        raise tc.LedgerError("it does not close")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            DuckDBEngine, "close", lambda engine, close=DuckDBEngine.close: closed.append(close(engine))
+        )
+        patched.setattr(SqliteLedger, "close", breaks)
+        t = opened(table(), ledger=tmp_path / "ledger.db")
+        with pytest.raises(tc.LedgerError, match="it does not close"):
+            t.close()
+        assert len(closed) == 1
+        other = table().append_column("more", pa.array([1] * len(table())))
+        with pytest.raises(tc.LedgerError, match="it does not close"):
+            opened(other, ledger=tmp_path / "ledger.db")
+        assert len(closed) == 2
 
 
 def test_a_table_that_does_not_open_leaves_no_one_in_the_ledger(tmp_path):

@@ -191,18 +191,19 @@ class TableOpening:
             numbers = self._numbers(engine, ledger, snapshots, checkpoints)
             session = Session.over(numbers, ledger, declared.alternatives)
             used = bool(session.transcript.last(1))
-            terms = {"new_data": self.new_data, "individual": self.individual, "used": used}
-            curated(partial(snapshots.check, engine, **terms))
+            curated(partial(snapshots.check, engine, new_data=self.new_data, used=used))
             snapshots.warn(stacklevel=4)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
             return Table(session, numbers, declared.unit, self.query_epsilon)
         except BaseException:
-            if session is not None:
-                session.close()
-            elif ledger is not None:
-                ledger.close()
-            engine.close()
+            try:
+                if session is not None:
+                    session.close()
+                elif ledger is not None:
+                    ledger.close()
+            finally:
+                engine.close()
             raise
 
     @property
@@ -210,7 +211,8 @@ class TableOpening:
         return MEMORY if self.ledger is None else self.ledger
 
     def _snapshots(self) -> Snapshots:
-        return Snapshots(file_of(self._place), anew=self.new_data and not self.individual)
+        anew = self.new_data and not self.individual
+        return Snapshots(file_of(self._place), individual=self.individual, anew=anew)
 
     def _declaration(self, engine: Engine) -> Declaration:
         unit = Unit("row")

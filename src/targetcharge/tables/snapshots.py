@@ -102,11 +102,12 @@ class _Note:
 class Snapshots:
     """The snapshots of a table."""
 
-    def __init__(self, ledger: Path | None, *, anew: bool = False) -> None:
+    def __init__(self, ledger: Path | None, *, individual: bool = False, anew: bool = False) -> None:
         """Read what is noted beside a ledger; None for one in memory, beside which nothing is.
 
         Args:
             ledger: its path.
+            individual: whether each unit has a budget, which is known by its place in the data.
             anew: whether a note that cannot be read may be made anew.
 
         Raises:
@@ -115,7 +116,7 @@ class Snapshots:
         self._ledger = ledger
         self._path = None if ledger is None else ledger.with_name(ledger.name + _ENDING)
         self._note = _Note(secrets.token_bytes(32))
-        self._individual = False
+        self._individual = individual
         self._notice = ""
         if self._path is not None and self._path.exists():
             kept = _read(self._path)
@@ -148,20 +149,19 @@ class Snapshots:
         """Return the number of the snapshot that an engine has now."""
         return self._note.gone + engine.snapshot
 
-    def check(self, engine: Engine, *, new_data: bool, individual: bool, used: bool) -> None:
+    def check(self, engine: Engine, *, new_data: bool, used: bool) -> None:
         """Refuse to go on with a ledger on other data than before, unless the owner says so.
 
         Args:
             engine: the table.
             new_data: whether the owner says that the data has changed.
-            individual: whether each unit has a budget, which is known by its place in the data.
             used: whether anything was published with the ledger.
 
         Raises:
             NotAllowed: if the data is not what it was.
             LedgerError: if the note beside the ledger cannot be written, or is gone where it is needed.
         """
-        known, self._individual = self._note.known, individual
+        known, individual = self._note.known, self._individual
         if individual and used and not known and self._path is not None:
             msg = (
                 f"the private note {self._path} is gone, and with a budget for every individual it must say which"

@@ -376,8 +376,10 @@ class Table:
         saved: Failure | None = None
         if isinstance(self._numbers, UnitMeters):
             saved = attempt(partial(self._session.up_to_date, self._numbers.leave))  # else it is made again
-        self._session.close()
-        self._engine.close()
+        try:
+            self._session.close()
+        finally:
+            self._engine.close()
         if isinstance(saved, Failure) and not isinstance(error := saved.error(), Exception):
             raise error  # somebody pressed Ctrl-C
 
