@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 _CELLS: Final = (300, 150, 100, 50)
 """Into how many cells of loss a query ε is divided for Gumbel noise; the error falls with their square."""
 
+LARGEST_SHARE: Final = 90
+"""Of λ below 1, in SHARES: beyond it levels cannot be certified where there are few hits, and λ = 1 is as good."""
+
 MOST_CELLS: Final = 20_000_000
 _MOST_HITS: Final = 2**30
 _PRECISION: Final = 1e-9
@@ -173,6 +176,8 @@ def best_coupling(
     for direction in (step, -step):
         while at(share + direction) < at(share):
             share += direction
+    if step and at(SHARES) < at(share):  # in closed form
+        share = SHARES
     return at(share), Coupling(session, share, most_cells)
 
 
@@ -188,7 +193,7 @@ def usual_share(noise: Noise, questions: Questions, hits: int) -> int:
     if noise == "geometric":
         return SHARES
     step = share_step(noise, questions)
-    return min(SHARES, step * round(SHARES * (0.5 + 0.7 / math.sqrt(hits)) / step))
+    return min(LARGEST_SHARE, step * round(SHARES * (0.5 + 0.7 / math.sqrt(hits)) / step))
 
 
 @final

@@ -22,7 +22,7 @@ from scipy.optimize import brentq, minimize_scalar
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.exact.certificate import FLOOR
-from targetcharge.accounting.sparse.bounds import Coupling, best_coupling, share_step, usual_share
+from targetcharge.accounting.sparse.bounds import LARGEST_SHARE, Coupling, best_coupling, share_step, usual_share
 from targetcharge.accounting.sparse.noise import QUESTIONS, SHARES, OffsetNoise
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.search import largest_real
@@ -148,11 +148,12 @@ def _split(
     deviation, share, start = rough.best(split)
     if deviation == math.inf:
         return None
+    share = share if share <= LARGEST_SHARE else SHARES
     _, coupling = best_coupling(
         rough.law(split, start), share, lambda coupling: coupling.delta(hits, budget.epsilon), _MOST_CELLS
     )
     law = _largest(rough, split, coupling.share, start)
-    return LeastNoise(law, coupling.share / SHARES, law.standard_deviation)
+    return None if law is None else LeastNoise(law, coupling.share / SHARES, law.standard_deviation)
 
 
 @final
@@ -223,7 +224,7 @@ def _log1p(values: Array) -> Array:
     return np.log1p(np.maximum(values, -1 + 1e-300), where=values > -1, out=np.full_like(values, -math.inf))
 
 
-def _largest(rough: _RenyiSearch, split: float, share: int, start: float) -> OffsetNoise:
+def _largest(rough: _RenyiSearch, split: float, share: int, start: float) -> OffsetNoise | None:
     """Return the largest rates at a split that certified accounting covers, upwards from Rényi accounting's."""
 
     def excess(log_query: float) -> float:
@@ -233,6 +234,8 @@ def _largest(rough: _RenyiSearch, split: float, share: int, start: float) -> Off
     good, most = start, math.log(checks.MAX_QUERY_EPSILON)
     while excess(good) > 0:
         good -= 0.2
+        if good < math.log(_LEAST_RATE):
+            return None
     bad = min(most, good + 0.2)
     while excess(bad) <= 0:
         if bad == most:
