@@ -155,5 +155,6 @@ def test_a_batch_without_a_hit_is_free(tmp_path):
     with tc.open(frame, "id", BUDGET, 0.1, ledger=path) as table:
         table.watch(None, "kind", ["a", "b"], 100_000)
     (line,) = (line for line in run("show", path).output.splitlines() if "2 answers of" in line)
+    assert "0 hits" in line
     assert "free" in line
     assert "×" not in line

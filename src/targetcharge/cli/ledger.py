@@ -148,7 +148,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)
-            outcomes = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else f"from {entry.first.key!r} on"
+            outcomes = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else counted(len(hits), "hit")
             count, paid = counted(len(entry), "answer"), f"{len(hits):,} × {price}" if hits else "free"
             return received, f"{count} of {what}", outcomes, price if len(hits) == 1 else paid
         case Spent(why, _, count, algorithm):
