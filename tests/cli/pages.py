@@ -106,7 +106,7 @@ def write(path, terms, entries):
     for witness in (WitnessFile.beside(path), WitnessFile.at_home(path.stem)):
         witness.path.parent.mkdir(parents=True, exist_ok=True)
         witness.forget()
-        witness.remember(WitnessRecord(path.stem, inode(path), state.number, state.head.hex()))
+        witness.remember(WitnessRecord(path.stem, inode(path), state.last_entry, state.head.hex()))
     return path
 
 

@@ -262,7 +262,7 @@ def test_a_pending_outcome_is_not_even_read(monkeypatch):
     database.close()
     assert "424242" in body
     monkeypatch.setattr("targetcharge.ledger.entries.Pending.of", None)
-    monkeypatch.setattr("targetcharge.ledger.sqlite.database.Database.kept", None)
+    monkeypatch.setattr("targetcharge.ledger.sqlite.database.Database.pending_outcome", None)
     page = reported("s.db")
     assert "424242" not in page.source
     assert page.facts()["releases pending"] == "1"

@@ -91,7 +91,7 @@ def test_answers_that_left_together_are_printed_together(folder, monkeypatch, af
     """Misses leave 500 at a time or with the hit at their end; Ctrl-C comes when some were published."""
     (folder / "keys.csv").write_text("\n".join(["age", *map(str, [*range(1000, 2000), 20, *range(2000, 4000)])]))
     for module in (batch, asking):
-        monkeypatch.setattr(module, "MOST_TOGETHER", 500)
+        monkeypatch.setattr(module, "MOST_ANSWERS", 500)
     published, calls = batch.BatchCall._published, []
 
     def pressed(tests, count):
@@ -197,7 +197,7 @@ def test_ctrl_c_is_left_alone_where_it_is_ignored_or_another_threads():
 
 
 def test_lazy_answers_are_grouped_as_they_leave():
-    most = batch.MOST_TOGETHER
+    most = batch.MOST_ANSWERS
     answers = [
         tc.Answer(None, hit, 0.0, seq) for seq, hit in enumerate([False] * 3 + [True, True] + [False] * (most + 1))
     ]

@@ -16,7 +16,7 @@ from targetcharge.learning import Labels, label, recall
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.ledger.entries import Spent
 from targetcharge.ledger.sqlite import verify
-from targetcharge.sessions.batch import MOST_TOGETHER, BatchCall
+from targetcharge.sessions.batch import MOST_ANSWERS, BatchCall
 
 HITS = (TRUTH != PRIOR).tolist()
 
@@ -249,13 +249,13 @@ def test_labelling_that_was_interrupted_goes_on_and_answers_each_request_once(mo
 
 def test_an_interrupt_between_two_blocks_of_draws_keeps_the_first(monkeypatch, where):
     """The votes are drawn from in blocks: Ctrl-C in the second one."""
-    requests = MOST_TOGETHER + 100
+    requests = MOST_ANSWERS + 100
     truth, rows = np.arange(requests) % 3, "targetcharge.learning.votes.Votes.rows"
     drawn = []
 
     def interrupting(self, first, last):
         drawn.append((first, last))
-        if first >= MOST_TOGETHER:
+        if first >= MOST_ANSWERS:
             raise KeyboardInterrupt
         return np.asarray(self)[first:last].astype(np.int64)
 
@@ -267,7 +267,7 @@ def test_an_interrupt_between_two_blocks_of_draws_keeps_the_first(monkeypatch, w
                 label(unanimous(truth), session, **options)
         assert drawn[0][0] == 0
         found = recall(session, requests=requests)
-        assert found.asked == MOST_TOGETHER
+        assert found.asked == MOST_ANSWERS
         labels = label(unanimous(truth), session, start=found, **options)
         assert labels.complete
         assert labels.codes.tolist() == truth.tolist()

@@ -216,7 +216,7 @@ def make(name, folder):
             state = one._ledger._database.state()
     if name == "restored":
         (folder / "ledger.db-witness").unlink()
-        with session(folder, restored=(state.number, state.head.hex())) as one:
+        with session(folder, restored=(state.last_entry, state.head.hex())) as one:
             one.test(yes)
     if name == "killed":
         killed(folder)

@@ -129,13 +129,13 @@ def test_pending_outcomes_wait_until_they_are_published(bare):
     kept = Pending(1, ("a", 2.5), "counting", 0.01, 0.0)
     ledger.reserve(most)
     ledger.settle(Settlement((answer(ledger, hit=False, release=1),), pending=kept))
-    assert (ledger.pending(), ledger.kept(kept.release)) == ([kept.release], kept)
+    assert (ledger.pending(), ledger.pending_outcome(kept.release)) == ([kept.release], kept)
     ledger.reserve(most)
     ledger.settle(Settlement((answer(ledger, hit=False, release=1),)))
-    assert (ledger.pending(), ledger.kept(kept.release)) == ([kept.release], kept)
+    assert (ledger.pending(), ledger.pending_outcome(kept.release)) == ([kept.release], kept)
     ledger.reserve(most)
     ledger.settle(Settlement((answer(ledger, hit=True, outcome=kept.outcome, release=1),), closes=1))
-    assert (ledger.pending(), ledger.kept(kept.release)) == ([], None)
+    assert (ledger.pending(), ledger.pending_outcome(kept.release)) == ([], None)
     assert ledger.meters[0].hits == 1
 
 

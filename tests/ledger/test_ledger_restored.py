@@ -22,7 +22,7 @@ def used(path, count=2):
         for _ in range(count):
             session.test(yes)
     state = inspect(path).state
-    return state.number, state.head.hex()
+    return state.last_entry, state.head.hex()
 
 
 def assert_spent(path, why):
@@ -214,7 +214,7 @@ def test_reservations_that_a_copy_holds_are_spent(tmp_path):
     crash(session)
     shutil.copy(path, copy)
     state = inspect(copy).state
-    with opened(copy, restored=(state.number, state.head.hex())) as again:
+    with opened(copy, restored=(state.last_entry, state.head.hex())) as again:
         assert again.meter.hits == 2
 
 

@@ -155,5 +155,5 @@ def test_a_pending_outcomes_snapshot_comes_back(ledger, snapshot):
     ledger.reserve(most_of(ledger))
     silence = answer(ledger, hit=False, release=1, question=QUESTION, snapshot=snapshot)
     ledger.settle(Settlement((silence,), pending=kept))
-    assert ledger.kept(1) == kept
+    assert ledger.pending_outcome(1) == kept
     assert ledger.since(0)[1] == [silence]

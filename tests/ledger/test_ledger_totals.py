@@ -150,7 +150,7 @@ def let_lag(path):
 
 def test_totals_changed_while_the_witness_lags_are_refused(path):
     let_lag(path)
-    assert inspect(path).state.number == 2
+    assert inspect(path).state.last_entry == 2
     give_back(path)
     assert_refused(path, "its totals are not the sum of its entries")
 
@@ -211,9 +211,9 @@ def test_vouching_for_a_copy_whose_totals_were_changed_is_refused(path, tmp_path
     shutil.copy(path, copy)
     give_back(copy)
     with pytest.raises(tc.LedgerError, match="its totals are not the sum of its entries"):
-        opened(copy, 1, restored=(state.number, state.head.hex()))
+        opened(copy, 1, restored=(state.last_entry, state.head.hex()))
     shutil.copy(path, copy)
-    with opened(copy, 1, restored=(state.number, state.head.hex())) as session:
+    with opened(copy, 1, restored=(state.last_entry, state.head.hex())) as session:
         assert session.meter.hits_left == 0
 
 
@@ -230,6 +230,6 @@ def test_the_digest_differs_with_the_header_and_each_total(path):
         state.digest(Sums((2,), (1,), 0)),
         state.digest(Sums((1,), (2,), 0)),
         state.digest(Sums((1,), (1,), 1)),
-        LedgerState(state.header + " ", state.number, state.head, state.next_seq, state.sums).digest(),
+        LedgerState(state.header + " ", state.last_entry, state.head, state.next_seq, state.sums).digest(),
     ]
     assert len({state.digest(), *others}) == 5

@@ -170,7 +170,7 @@ def test_what_things_look_like():
     assert repr(release) == "Release(released=False, outcome=None, price=0.0, seq=1)"
     assert repr(session.transcript) == "<transcript, 1 answers>"
     kept = "Pending(release=1, algorithm='age', epsilon=0.1, delta=0.0, scale=0.0, snapshot=0)"
-    assert repr(session._ledger.kept(1)) == kept
+    assert repr(session._ledger.pending_outcome(1)) == kept
     assert "secret" not in repr(session.transcript[0])
     assert repr(Failure(KeyboardInterrupt)) == "Failure(error=<class 'KeyboardInterrupt'>)"
 

@@ -14,7 +14,7 @@ from tests.sessions.scripted import budget_of, computes, gives, opened
 import targetcharge as tc
 from targetcharge.mechanisms import batch_by_key
 from targetcharge.mechanisms.batch import MOST_HITS
-from targetcharge.sessions.batch import MOST_TOGETHER
+from targetcharge.sessions.batch import MOST_ANSWERS
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -50,7 +50,7 @@ def test_answers_come_in_order_and_exactly_the_hits_are_charged(where, meter):
         assert session.meter.totals.spent == pattern.count("x") * price.grains
 
 
-@pytest.mark.parametrize("count", [1, MOST_TOGETHER - 1, MOST_TOGETHER, MOST_TOGETHER + 1, 3 * MOST_TOGETHER + 5])
+@pytest.mark.parametrize("count", [1, MOST_ANSWERS - 1, MOST_ANSWERS, MOST_ANSWERS + 1, 3 * MOST_ANSWERS + 5])
 def test_each_request_is_drawn_once_and_leaves_in_bounded_pieces(where, count):
     ranges, codes = [], np.random.default_rng(7).integers(0, 2, count)
     places = [0, count // 3, count // 2, count - 1]
@@ -64,8 +64,8 @@ def test_each_request_is_drawn_once_and_leaves_in_bounded_pieces(where, count):
     assert ranges[0][0] == 0
     assert ranges[-1][1] == count
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
-    assert max(last - first for first, last in ranges) <= MOST_TOGETHER
-    assert max(map(len, entries)) <= MOST_TOGETHER
+    assert max(last - first for first, last in ranges) <= MOST_ANSWERS
+    assert max(map(len, entries)) <= MOST_ANSWERS
     assert {len(entry.hit_places) for entry in entries} <= {0, 1}
 
 
@@ -251,7 +251,7 @@ def test_two_sessions_that_take_turns_with_long_entries_never_share_a_seq(tmp_pa
     """Entries of thousands of requests need more seqs than a session takes at a time."""
     path, seqs = tmp_path / "ledger.db", []
     with opened(60, ledger=path) as one, opened(60, ledger=path) as two:
-        for count in (999, 1001, 3000, 1, MOST_TOGETHER):
+        for count in (999, 1001, 3000, 1, MOST_ANSWERS):
             for session in (one, two):
                 (entry,) = session.ask_batch(requests_of(np.zeros(count)))
                 seqs += range(entry.first.seq, entry.seq + 1)
@@ -265,7 +265,7 @@ def test_two_sessions_that_take_turns_with_long_entries_never_share_a_seq(tmp_pa
 def test_an_entry_of_misses_is_durable_before_it_is_returned(tmp_path):
     path = tmp_path / "ledger.db"
     with opened(5, ledger=path) as session, opened(5, ledger=path) as reader:
-        for entry in session.ask_batch(requests_of(np.zeros(2 * MOST_TOGETHER))):
+        for entry in session.ask_batch(requests_of(np.zeros(2 * MOST_ANSWERS))):
             assert entry in list(reader.transcript.batches())
 
 

@@ -22,7 +22,7 @@ from tests.sessions.test_session_interrupts import STRIDE, Interrupter, hangs
 import targetcharge as tc
 from targetcharge.ledger import MemoryLedger, SqliteLedger
 from targetcharge.mechanisms.algorithm import Algorithm
-from targetcharge.sessions.batch import MOST_TOGETHER
+from targetcharge.sessions.batch import MOST_ANSWERS
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -151,17 +151,17 @@ def test_a_failure_after_some_entries_keeps_them(where):
         if first:
             raise ValueError(data)
 
-    codes = np.zeros(MOST_TOGETHER + 5, dtype=int)
+    codes = np.zeros(MOST_ANSWERS + 5, dtype=int)
     codes[3] = 2
     with opened(20, data=DATA, ledger=where) as session:
         left = session.meter.hits_left
         found = session.ask_batch(requests_of(codes, before=breaks))
-        assert len(next(found)) == MOST_TOGETHER
+        assert len(next(found)) == MOST_ANSWERS
         with pytest.raises(tc.ComputationFailed) as caught:
             next(found)
         assert lets_out(caught.value) == []
         held = (left - 1) // 8
-        assert (session.meter.hits, spent(session), len(session.transcript)) == (1 + held, held, MOST_TOGETHER)
+        assert (session.meter.hits, spent(session), len(session.transcript)) == (1 + held, held, MOST_ANSWERS)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -211,7 +211,7 @@ def test_a_condition_cannot_change_what_is_published():
 def test_nothing_shows_the_data_or_a_pending_value():
     session = opened(data=DATA)
     release = session.release(computes(lambda data: data[-1]), set())
-    kept = session._ledger.kept(release.seq)
+    kept = session._ledger.pending_outcome(release.seq)
     shown = [session, release, session.transcript, session.pending, kept, list(session.transcript), session.meter]
     assert kept.outcome == SECRET
     for each in (*shown, session._prices, session._ledger, session._turn):

@@ -102,7 +102,7 @@ def _hit(path, count):
         for _ in range(count):
             session.test(yes)
     state = inspect(path).state
-    return state.number, state.head.hex()
+    return state.last_entry, state.head.hex()
 
 
 def _witness(path):

@@ -251,7 +251,7 @@ def test_what_is_asked_and_the_snapshot_come_back_from_text(monkeypatch):
             assert entry_of(text_of(entry)) == entry
             assert {answer.snapshot for answer in answers_in(entry)} == {1}
         (waiting,) = t._session._ledger.pending()
-        kept = t._session._ledger.kept(waiting)
+        kept = t._session._ledger.pending_outcome(waiting)
         assert kept.snapshot == 1
         assert Pending.of(kept.text()) == kept
         assert "10" not in repr(kept).partition("outcome")[2]

@@ -142,7 +142,7 @@ def asks(pipe, path, snapshots, options, seed, rounds):
     rng = random.Random(seed)
     t = opened(table_of(snapshots[0]), ledger=path, **options)
     told = []
-    _tell(told, lambda: t._session._ledger._database.state().number)
+    _tell(told, lambda: t._session._ledger._database.state().last_entry)
     pipe.send("ready")
     pipe.recv()
     watches = [

@@ -25,7 +25,7 @@ from targetcharge.cli.results import Results, note, show, show_previews, standin
 from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
 from targetcharge.ledger import terms_at
 from targetcharge.queries.columns import Kind
-from targetcharge.sessions.batch import MOST_TOGETHER
+from targetcharge.sessions.batch import MOST_ANSWERS
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.opening import TableOpening, new_ledger_place
 
@@ -245,7 +245,7 @@ def leaving(answers: LazyAnswers) -> Iterator[list[tc.Answer]]:
     batch: list[tc.Answer] = []
     for answer in answers:
         batch.append(answer)
-        if answer.hit or len(batch) == MOST_TOGETHER:
+        if answer.hit or len(batch) == MOST_ANSWERS:
             yield batch
             batch = []
     if batch:

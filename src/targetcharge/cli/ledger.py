@@ -96,7 +96,7 @@ def show(
     out.print(table)
     if inspection.last:
         table = Table("entry", "received", "what", "outcome", "price")
-        for number, entry in enumerate(inspection.last, inspection.state.number - len(inspection.last) + 1):
+        for number, entry in enumerate(inspection.last, inspection.state.last_entry - len(inspection.last) + 1):
             table.add_row(str(number), *map(escape, _cells(entry)))
         out.print(table)
     if inspection.restored:
@@ -123,7 +123,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         _HELD: f"{inspection.held.count} hits",
         "releases pending": f"{inspection.pending}",
         "δ of computations": f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}",
-        "last entry": f"{state.number}",
+        "last entry": f"{state.last_entry}",
         "its hash": state.head.hex(),
     }
 

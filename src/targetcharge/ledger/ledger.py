@@ -121,7 +121,7 @@ class Ledger(ABC):
         """Return the seqs of the releases that wait for a revision, oldest first."""
 
     @abstractmethod
-    def kept(self, release: int) -> Pending | None:
+    def pending_outcome(self, release: int) -> Pending | None:
         """Return the outcome of a release that waits for a revision, if it does. Private to the curator."""
 
     @abstractmethod

@@ -100,7 +100,7 @@ class MemoryLedger(Ledger):
         """Return which releases wait for a revision."""
         return list(self._pending)
 
-    def kept(self, release: int) -> Pending | None:
+    def pending_outcome(self, release: int) -> Pending | None:
         """Return what waits for a revision."""
         return self._pending.get(release)
 

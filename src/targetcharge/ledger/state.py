@@ -117,14 +117,14 @@ class LedgerState:
 
     Attributes:
         header: the terms and the ledger's id, as canonical JSON.
-        number: of the last entry.
+        last_entry: the number of the last entry.
         head: its hash.
         next_seq: the first seq that no session has taken.
         sums: what the entries add up to.
     """
 
     header: str
-    number: int
+    last_entry: int
     head: bytes
     next_seq: int
     sums: Sums
@@ -236,12 +236,12 @@ def link(head: bytes, text: str) -> bytes:
 def chained(state: LedgerState, entries: Iterable[Entry]) -> tuple[list[Row], LedgerState]:
     """Return the rows of entries that follow a state, and the state after them."""
     rows: list[Row] = []
-    number, head, sums = state.number, state.head, state.sums
+    number, head, sums = state.last_entry, state.head, state.sums
     for entry in entries:
         text = text_of(entry)
         number, head, sums = number + 1, link(head, text), sums.plus(entry)
         rows.append((number, _seq(entry), text, head))
-    return rows, replace(state, number=number, head=head, sums=sums)
+    return rows, replace(state, last_entry=number, head=head, sums=sums)
 
 
 def verify_chain(ledger: Path | str, rows: Iterable[Row], state: LedgerState) -> None:
@@ -278,8 +278,8 @@ def added(ledger: Path | str, rows: Iterable[Row], state: LedgerState, number: i
         if any(map(gt, (*sums.spent, *sums.hits, sums.delta), (*after.spent, *after.hits, after.delta))):
             raise tampered(ledger, f"entry {number} gives a charge back")
         sums = after
-    if (number, head) != (state.number, state.head):
-        what = f"its state names entry {state.number} as the last, and the entries end at {number}"
+    if (number, head) != (state.last_entry, state.head):
+        what = f"its state names entry {state.last_entry} as the last, and the entries end at {number}"
         raise tampered(ledger, what)
     return sums
 

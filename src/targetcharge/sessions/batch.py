@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from targetcharge.sessions.heart import Dataset, Heart
     from targetcharge.sessions.priced import Priced
 
-MOST_TOGETHER: Final = 8_192
+MOST_ANSWERS: Final = 8_192
 """Answers that are drawn together, and leave together at most: a ledger needs one disk sync to number them."""
 
 _SHARE: Final = 8
@@ -57,7 +57,7 @@ class BatchCall:
         Raises:
             BudgetSpent: if not even one hit is covered.
         """
-        hits = self._hits_together(ledger.meters[0])
+        hits = self._hits_to_reserve(ledger.meters[0])
         entries: list[BatchEntry] | None = None
 
         def compute() -> tuple[Settlement, list[BatchEntry]]:  # no partial: its repr shows the data
@@ -77,7 +77,7 @@ class BatchCall:
         self._published(sum(map(len, entries)))
         return entries
 
-    def _hits_together(self, meter: Meter) -> int:
+    def _hits_to_reserve(self, meter: Meter) -> int:
         """Return how many hits to hold back for the next answers."""
         if self._batch.most_hits == 1:
             return 1
@@ -86,7 +86,7 @@ class BatchCall:
         return max(1, min(self._batch.most_hits, room // _SHARE, self.left))
 
     def _most(self, hits: int) -> Most:
-        return replace(self._priced[0].most, count=hits, answers=min(MOST_TOGETHER, self.left))
+        return replace(self._priced[0].most, count=hits, answers=min(MOST_ANSWERS, self.left))
 
     def _entries(self, hits: int, entropy: Entropy, ledger: Ledger) -> list[BatchEntry]:
         """Return the next answers: all that is drawn, or up to the last hit that is covered."""
@@ -94,7 +94,7 @@ class BatchCall:
             self._draw = self._batch.drawing.start(self._dataset.data, entropy)
             self._snapshot = self._dataset.snapshot
         if self._drawn is None:
-            self._drawn = self._draw(self._next, min(self._next + MOST_TOGETHER, len(self._batch)))
+            self._drawn = self._draw(self._next, min(self._next + MOST_ANSWERS, len(self._batch)))
         drawn = self._drawn
         places = np.flatnonzero(drawn.hits)[:hits]
         count = int(places[-1]) + 1 if len(places) == hits else len(drawn.indices)

@@ -40,10 +40,10 @@ class Released(Protocol):
         ...
 
 
-Number = int | float | Fraction
+Score = int | float | Fraction
 """Comparisons between these are exact."""
 
-Stop = Callable[[Sequence[Any]], Number | None]
+Stop = Callable[[Sequence[Any]], Score | None]
 """From the released answers, best first, to the lowest score that may follow; None for any."""
 
 STOP: Final = "a function from the released answers to a number or None"
@@ -60,13 +60,13 @@ def gap(size: float) -> Stop:
     if not 0 <= checks.real(size, "size", expected) < math.inf:
         raise InvalidParameter("size", size, expected)
 
-    def floor(released: Sequence[Released]) -> Number:
+    def floor(released: Sequence[Released]) -> Score:
         return score_of(released[-1].outcome) - size
 
     return floor
 
 
-def score_of(outcome: object) -> Number:
+def score_of(outcome: object) -> Score:
     """Return the score of an outcome: a number, or the first member of a tuple.
 
     Raises:
@@ -143,7 +143,7 @@ def check_selection(candidates: Sequence[object], k: int, stop: Stop | None, thr
     return int(k)
 
 
-def plain_number(value: object) -> Number | None:
+def plain_number(value: object) -> Score | None:
     """Return a number as one of Python's own; None if it is none.
 
     A floor of a caller's own class could look at the unreleased score that it is compared with.
@@ -199,7 +199,7 @@ def sweep(
     return released, ""
 
 
-def _floor(stop: Stop, released: Sequence[Released]) -> tuple[Number | None, str]:
+def _floor(stop: Stop, released: Sequence[Released]) -> tuple[Score | None, str]:
     """Return the floor that a rule names, or what it did wrong."""
     try:
         floor = stop(tuple(released))

@@ -248,7 +248,7 @@ class Session:
         holds, seq = condition(when), checks.positive_integer(seq, "seq")
 
         def compute() -> tuple[Settlement, Answer]:
-            kept = self._kept(seq)  # read again: a refusal's traceback must not hold it
+            kept = self._pending_outcome(seq)  # read again: a refusal's traceback must not hold it
             if kept is None:  # another session was quicker: to settle is to be refused, and nothing is charged
                 return Settlement((), closes=seq), Answer(outcome=None, hit=False, price=0.0, seq=seq)
             hit = holds(kept.outcome)
@@ -265,15 +265,15 @@ class Session:
 
     def _revision(self, seq: int) -> Priced:
         """Return what a revision costs; refuse that of a release which is not pending."""
-        kept = self._kept(seq)
+        kept = self._pending_outcome(seq)
         if kept is None:
             msg = f"no release {seq} is pending: it was published, or never made on this ledger"
             raise NotAllowed(msg)
         return self._prices.revision(kept)
 
-    def _kept(self, seq: int) -> Pending | None:
+    def _pending_outcome(self, seq: int) -> Pending | None:
         """Return a pending outcome, if it is there; whatever goes wrong on the way shows nothing of it."""
-        kept = attempt(partial(self._ledger.kept, seq), public=(LedgerError,))
+        kept = attempt(partial(self._ledger.pending_outcome, seq), public=(LedgerError,))
         if isinstance(kept, Failure):
             raise kept.error()
         return kept

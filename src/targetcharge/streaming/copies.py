@@ -103,7 +103,7 @@ class Copies(Protocol):
 
 
 @runtime_checkable
-class Kind(Protocol):
+class SketchKind(Protocol):
     """A kind of sketch that makes all its copies at once."""
 
     def copies(self, count: int, entropy: Entropy) -> Copies:

@@ -28,7 +28,7 @@ from targetcharge.sessions import Session
 from targetcharge.sessions.heart import attempt
 from targetcharge.streaming import planning
 from targetcharge.streaming.consensus import INERTIA, Consensus, Grid
-from targetcharge.streaming.copies import Kind, seeded_copies
+from targetcharge.streaming.copies import SketchKind, seeded_copies
 from targetcharge.streaming.publishing import ByAggregation, ByConsensus
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RobustStream:
 
     def __init__(
         self,
-        sketch: Kind | Make,
+        sketch: SketchKind | Make,
         copies: int,
         budget: Budget,
         *,
@@ -215,8 +215,8 @@ class RobustStream:
         raise NotAllowed(msg)
 
 
-def _copies(sketch: Kind | Make, count: int) -> Copies:
-    if not isinstance(sketch, Kind):
+def _copies(sketch: SketchKind | Make, count: int) -> Copies:
+    if not isinstance(sketch, SketchKind):
         return seeded_copies(sketch, count, SystemEntropy())
     if isinstance(sketch, type):
         raise InvalidParameter("sketch", sketch, f"one of this kind: {sketch.__name__}()")

@@ -10,7 +10,7 @@ from tests.sizes import LONG, size
 import targetcharge as tc
 from targetcharge.audit import black_box
 from targetcharge.audit.sampling import float_noise
-from targetcharge.audit.sampling.float_noise import Noise, digits, likely_noises
+from targetcharge.audit.sampling.float_noise import FloatNoise, digits, likely_noises
 from targetcharge.randomness import Rate, discrete_laplace
 
 RUNS = size(8_000, 20_000)
@@ -125,14 +125,14 @@ def test_noises_are_told_by_their_digits_and_nothing_is_where_there_is_none():
 
 @pytest.mark.parametrize("value", [None, "text", True, math.inf, -math.inf, math.nan, 1e300])
 def test_what_is_no_float_near_the_centre_has_no_digits(value):
-    assert digits(value, Noise(0.0, 1.0)) is None
+    assert digits(value, FloatNoise(0.0, 1.0)) is None
 
 
 def test_digits_are_those_of_the_uniform_number():
     for length in (1, 5, 20, 40):
         t = 1 - 2.0**-length
-        assert digits(100 - math.log(t), Noise(100.0, 1.0)) == length
-    assert digits(100, Noise(100.0, 1.0)) == 0
+        assert digits(100 - math.log(t), FloatNoise(100.0, 1.0)) == length
+    assert digits(100, FloatNoise(100.0, 1.0)) == 0
 
 
 def test_where_no_round_scale_is_near_nothing_is_looked_for(monkeypatch):

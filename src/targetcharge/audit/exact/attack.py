@@ -113,7 +113,7 @@ class Strategy:
     steady: bool = False
 
     def __call__(self, player: Player) -> None:
-        """Play."""
+        """Play the game: one move after another until it stops, is refused or has no questions left."""
         for step in range(self.questions):
             state = round(player.loss / max(self.epsilons)), player.hits_left, step
             self.visited[state] = None

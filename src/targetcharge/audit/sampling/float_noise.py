@@ -7,7 +7,7 @@ scale; the feature is how many binary digits the shortest number in it has. From
 more than the generator gives; from a wrong one they are as many as a random interval of this width needs.
 
 >>> published = 10 - math.log((2**45 + 9) * 2.0**-52)
->>> digits(published, Noise(10.0, 1.0)), digits(published, Noise(9.0, 1.0))
+>>> digits(published, FloatNoise(10.0, 1.0)), digits(published, FloatNoise(9.0, 1.0))
 (52, 56)
 """
 
@@ -66,7 +66,7 @@ _EVIDENCE: Final = 20.0
 
 @final
 @dataclass(frozen=True)
-class Noise:
+class FloatNoise:
     """Laplace noise around a centre.
 
     Attributes:
@@ -80,7 +80,7 @@ class Noise:
     precision: float = _DOUBLE
 
 
-def digits(value: object, noise: Noise) -> int | None:
+def digits(value: object, noise: FloatNoise) -> int | None:
     """Return how many binary digits t = exp(-|value - centre|/scale) has at least, with room for what was rounded.
 
     None for what is no finite number, or too far out.
@@ -103,7 +103,7 @@ def digits(value: object, noise: Noise) -> int | None:
 
 def likely_noises(
     values: tuple[Sequence[float], Sequence[float]], data: tuple[object, object], epsilon: float
-) -> list[Noise]:
+) -> list[FloatNoise]:
     """Return for each input the noise that its floats look like a sum with; none where they look like nothing.
 
     Centres are tried that somebody would release: round numbers and statistics of the data, near the median. The
@@ -116,7 +116,7 @@ def likely_noises(
     return [noise for noise in noises if noise]
 
 
-def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> Noise | None:
+def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> FloatNoise | None:
     if len(values) < _FEWEST:
         return None
     middle = float(np.median(values))
@@ -132,7 +132,7 @@ def _likely(values: NDArray[np.float64], data: object, epsilon: float) -> Noise 
         return None
     evidence = np.array([_evidence(farthest, centre, np.array(scales), precision) for centre in centres])
     centre, scale = np.unravel_index(evidence.argmax(), evidence.shape)
-    return Noise(centres[centre], scales[scale], precision) if evidence.max() >= _EVIDENCE else None
+    return FloatNoise(centres[centre], scales[scale], precision) if evidence.max() >= _EVIDENCE else None
 
 
 def _evidence(

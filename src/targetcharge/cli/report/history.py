@@ -294,7 +294,7 @@ def read_history(path: Path) -> History:
     try:
         with closing(Database(path, read_only=True)) as database:
             for number, _, body, _ in database.rows():
-                if number > inspection.state.number:
+                if number > inspection.state.last_entry:
                     break  # written since
                 contents.add(entry_of(body))
     except (LedgerError, sqlite3.Error, ValueError, TypeError, AttributeError, ArithmeticError) as error:

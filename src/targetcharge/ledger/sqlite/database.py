@@ -207,7 +207,7 @@ class Database:
         """Make the tables of a new ledger."""
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
-        row = (1, state.header, state.number, state.head, state.next_seq, state.sums.text())
+        row = (1, state.header, state.last_entry, state.head, state.next_seq, state.sums.text())
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         self._pragma(f"application_id = {_APPLICATION}")
 
@@ -230,7 +230,7 @@ class Database:
 
     def save(self, state: LedgerState) -> None:
         """Write where the ledger stands."""
-        row = (state.number, state.head, state.next_seq, state.sums.text())
+        row = (state.last_entry, state.head, state.next_seq, state.sums.text())
         self._connection.execute("UPDATE state SET number = ?, head = ?, next_seq = ?, sums = ?", row)
 
     def append(self, state: LedgerState, entries: Sequence[Entry]) -> LedgerState:
@@ -312,7 +312,7 @@ class Database:
         rows = self._connection.execute("SELECT release FROM pending ORDER BY release").fetchall()
         return [release for (release,) in rows]
 
-    def kept(self, release: int) -> Pending | None:
+    def pending_outcome(self, release: int) -> Pending | None:
         """Return the outcome that waits for a revision."""
         row = self._connection.execute("SELECT body FROM pending WHERE release = ?", (release,)).fetchone()
         return Pending.of(row[0]) if row else None

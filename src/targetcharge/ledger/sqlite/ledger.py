@@ -277,10 +277,10 @@ class SqliteLedger(Ledger):
         with self._lock, self._transactions.resolved() as database:
             return database.pending()
 
-    def kept(self, release: int) -> Pending | None:
+    def pending_outcome(self, release: int) -> Pending | None:
         """Return what waits for a revision."""
         with self._lock, self._transactions.resolved() as database:
-            return database.kept(release)
+            return database.pending_outcome(release)
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
@@ -292,7 +292,7 @@ class SqliteLedger(Ledger):
                 if last is not None:
                     written = database.last_answers(max(0, last - len(unwritten)))
                     return iter((written + unwritten)[-last:] if last else [])
-                number = database.state().number  # what comes later may hold what waits now
+                number = database.state().last_entry  # what comes later may hold what waits now
         return chain(chain.from_iterable(map(answers_in, self._entries_until(number))), unwritten)
 
     def count(self) -> int:
@@ -301,7 +301,7 @@ class SqliteLedger(Ledger):
             self._check_open()
             with self._transactions.resolved() as database:
                 unwritten = sum(map(count_of, self._transactions.session.misses))
-                number = database.state().number
+                number = database.state().last_entry
             return unwritten + sum(map(count_of, self._entries_until(number)))
 
     def _check_open(self) -> None:
@@ -312,7 +312,7 @@ class SqliteLedger(Ledger):
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
         with self._lock, self._transactions.resolved() as database:
-            number = database.state().number
+            number = database.state().last_entry
         return self._entries_until(number)
 
     def _entries_until(self, last: int) -> Iterator[Entry]:
@@ -364,4 +364,4 @@ class SqliteLedger(Ledger):
 
 def _vouch(draft: Draft) -> None:
     """Write that the owner vouches for all entries so far."""
-    draft.append([Restored(draft.state.number)])
+    draft.append([Restored(draft.state.last_entry)])

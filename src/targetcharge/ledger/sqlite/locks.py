@@ -143,7 +143,7 @@ class OtherLocks:
     """The lock files of another session. Use as a context: it holds the locks that it got."""
 
     def __init__(self, ledger: Path, name: str) -> None:
-        """Name the session."""
+        """Be without locks of the session with this name."""
         self._folder = _folder(ledger)
         self._name = name
         self._files: list[int] = []

@@ -58,7 +58,7 @@ class Draft:
         """Begin where the ledger stands."""
         self._database = database
         self.state = database.state()
-        self.start = self.state.number
+        self.start = self.state.last_entry
         self.held, self.block = session.held, session.block
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -211,7 +211,7 @@ class Transactions:
         work(draft)
         self._database.save(draft.state)
         session = SessionState([], None if ends_call else before.reserved, draft.held, draft.block)
-        self.intent = Intent(draft.state, draft.state.number > draft.start, session, tell_witnesses)
+        self.intent = Intent(draft.state, draft.state.last_entry > draft.start, session, tell_witnesses)
 
     def write(self, work: Callable[[], None]) -> None:
         """Do something in a write transaction, durably or not at all."""
@@ -249,7 +249,7 @@ class Transactions:
         self.intent = None
 
     def _is_written(self, intent: Intent) -> bool:
-        return intent.traced and self._database.hash_at(intent.state.number) == intent.state.head
+        return intent.traced and self._database.hash_at(intent.state.last_entry) == intent.state.head
 
     def _check_row(self) -> None:
         """Refuse to write if the others took this session for dead and spent what it held back."""

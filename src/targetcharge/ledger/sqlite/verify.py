@@ -89,7 +89,7 @@ class Inspection:
             "held": self.held.count,
             "pending": self.pending,
             "computation_delta": {"spent": from_grains(state.sums.delta), "of": terms.computation_delta},
-            "number": state.number,
+            "number": state.last_entry,
             "head": state.head.hex(),
             "restored": self.restored or None,
         }
@@ -144,7 +144,7 @@ def verify(path: Path, name: str | None = None) -> int:
     if restored:
         msg = f"{name}: {restored}"
         raise RestoredCopyError(msg)
-    return state.number
+    return state.last_entry
 
 
 def check_totals(path: Path, database: Database, records: WitnessRecords) -> None:

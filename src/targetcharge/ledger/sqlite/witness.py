@@ -60,7 +60,7 @@ class WitnessRecord:
     @classmethod
     def of(cls, state: LedgerState, inode: int) -> WitnessRecord:
         """Return what is to be remembered of a ledger in this file."""
-        return cls(state.ledger, inode, state.number, state.head.hex(), state.digest())
+        return cls(state.ledger, inode, state.last_entry, state.head.hex(), state.digest())
 
     @classmethod
     def parsed(cls, content: bytes) -> WitnessRecord | None:
@@ -219,10 +219,10 @@ def distrust(database: Database, records: WitnessRecords) -> str:
 def check_restored(path: Path, database: Database, records: WitnessRecords, restored: tuple[int, str]) -> None:
     """Refuse an owner's word that names another last entry than the ledger's, or that a witness contradicts."""
     state, (number, head) = database.state(), restored
-    if (number, head.lower()) != (state.number, state.head.hex()):
+    if (number, head.lower()) != (state.last_entry, state.head.hex()):
         sentence = (
-            f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry {state.number},"
-            " not there: if more was published than it holds, its budget is spent"
+            f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry"
+            f" {state.last_entry}, not there: if more was published than it holds, its budget is spent"
         )
         raise NotAllowed(sentence)
     missing = _missing_entries(database, records)
@@ -235,8 +235,8 @@ def _missing_entries(database: Database, records: WitnessRecords) -> str:
     """Return what a witness remembers and the ledger does not hold, in words; empty if there is nothing."""
     state = database.state()
     for record in records.about(state.ledger):
-        if record.number > state.number:
-            return f"it ends at entry {state.number} and entry {record.number} was published"
+        if record.number > state.last_entry:
+            return f"it ends at entry {state.last_entry} and entry {record.number} was published"
         if (database.hash_at(record.number) or b"").hex() != record.head:
             return f"its entry {record.number} is not the one that was published"
     return ""
