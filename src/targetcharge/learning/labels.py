@@ -122,7 +122,7 @@ class Labels:
 
     @property
     def hits(self) -> NDArray[np.intp]:
-        """Return the indices of the requests that were charged, in order: `hit` as a mask, in another form."""
+        """Return the indices of the requests that were charged, in order; `hit` says it of every request."""
         return np.flatnonzero(self.hit)
 
     @property

@@ -143,7 +143,7 @@ class OtherLocks:
     """The lock files of another session. Use as a context: it holds the locks that it got."""
 
     def __init__(self, ledger: Path, name: str) -> None:
-        """Be without locks of the session with this name."""
+        """Take the name of the other session; open none of its files yet."""
         self._folder = _folder(ledger)
         self._name = name
         self._files: list[int] = []
