@@ -121,7 +121,7 @@ def asked(column):
     if column.kind is Kind.TIME:
         yield q.watch(None, "v", tc.hours("9999-12-31 00:00", "9999-12-31 23:00"), far)
         yield q.watch(None, "v", tc.days("2024-01-01", "2024-01-02"), far)
-    yield q.top(None, "v", fitting, 1, far)
+    yield q.top(None, "v", fitting, 1, threshold=far)
 
 
 def possible(t, question):

@@ -338,8 +338,9 @@ def test_a_table_that_is_dropped_closes_its_ledger(tmp_path):
 def test_an_engine_is_closed_although_the_ledger_does_not(tmp_path, monkeypatch):
     closed = []
 
-    def breaks(ledger):
-        raise tc.LedgerError("it does not close")
+    def breaks(_):
+        msg = "it does not close"
+        raise tc.LedgerError(msg)
 
     with monkeypatch.context() as patched:
         patched.setattr(

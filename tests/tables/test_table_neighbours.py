@@ -147,7 +147,7 @@ def asked_of_all():
         q.watch(None, "at", tc.days("0001-01-01", "0001-02-01"), FAR),
         q.watch(None, "day", ["0001-01-01", "9999-12-31"], FAR),
         q.watch(None, "weight", [0, -1, 1.7e308], FAR),
-        q.top(None, "kind", texts, 3, FAR),
+        q.top(None, "kind", texts, 3, threshold=FAR),
     ]
     return {f"{place}": question for place, question in enumerate(found)}
 

@@ -1,5 +1,6 @@
 """Questions that were prepared, and a table's opening in two steps: what is checked first makes nothing."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,10 +8,11 @@ import pandas as pd
 import pytest
 
 import targetcharge as tc
-from targetcharge.tables import measured
+from targetcharge.tables import Rule, measured
 from targetcharge.tables import questions as q
 from targetcharge.tables.opening import TableOpening
 from targetcharge.tables.prepared import read_back
+from targetcharge.tables.records import label_of
 
 FRAME = pd.DataFrame({"id": range(3000), "kind": ["a", "b", "c"] * 1000})
 BUDGET = tc.Budget(30.0, 1e-6)
@@ -183,3 +185,47 @@ def test_what_cannot_be_counted_is_refused_by_the_name_of_the_argument():
         pytest.raises(tc.InvalidParameter, match="where is Distinct"),
     ):
         table.count(q.distinct("kind"))
+
+
+def test_an_argument_has_one_name_and_one_place_in_all_calls():
+    watch, above = q.watch(None, "kind", ["a"], 500), q.above("kind = 'a'", 500)
+    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+        assert table.ask(question=above, epsilon=0.25).epsilon == 0.25
+        assert [answer.epsilon for answer in table.ask(watch, epsilon=0.25)] == [0.25]
+        assert [answer.epsilon for answer in table.iter_ask(question=watch, epsilon=0.25)] == [0.25]
+        assert [answer.epsilon for answer in table.ask_many(questions=[above, above], epsilon=0.25)] == [
+            0.25,
+            0.25,
+        ]
+        assert table.ask(above).epsilon == 0.5
+        with pytest.raises(tc.InvalidParameter, match=r"^questions is \[\]"):
+            table.ask_many([])
+    with pytest.raises(TypeError, match="positional"):
+        q.top(None, "kind", ["a"], 1, 500)
+    with pytest.raises(TypeError, match="positional"):
+        Rule("late", "kind = 'a'", 500)
+
+
+def test_every_question_may_have_a_label():
+    asked = [
+        q.above(None, 5, label="x"),
+        q.count(None, label="x"),
+        q.between(None, 5, 9, label="x"),
+        q.side(None, 5, label="x"),
+        q.watch(None, "kind", ["a"], 5, label="x"),
+        q.top(None, "kind", ["a"], label="x"),
+    ]
+    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+        for question in asked:
+            assert label_of(table.prepare(question).record)[0] == "x"
+            with pytest.raises(tc.InvalidParameter, match="label is 5; it must be text"):
+                table.prepare(replace(question, label=5))
+
+
+def test_what_a_question_may_be_about_is_no_question_and_the_error_says_what_is():
+    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+        for what in (q.sum("id", 0, 5), q.distinct("kind"), q.Count("kind = 'a'")):
+            with pytest.raises(
+                tc.InvalidParameter, match=r"a question about that, such as tc\.questions\.above\("
+            ):
+                table.ask(what)

@@ -157,7 +157,9 @@ def top(
     """
     what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
-    question = tc.questions.top(what, declared.by, None, k, None if threshold is None else whole(threshold))
+    question = tc.questions.top(
+        what, declared.by, None, k, threshold=None if threshold is None else whole(threshold)
+    )
     run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
 
 

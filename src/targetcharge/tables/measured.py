@@ -1,4 +1,4 @@
-"""What an engine computes for a question: a measure, how its steps are shown, and its canonical words.
+"""What an engine computes for a question: a measure, how its steps are shown, its words; its figures in steps.
 
 >>> from targetcharge.queries.columns import Column, Kind
 >>> measure, gauge, words = measured(Sum("fare", 0, 100, grid="0.01"), {"fare": Column("fare", Kind.NUMBER)})
@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, Parameter
+from targetcharge.ledger import Answer
 from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
+from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.columns import Kind, column_of, listed
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
 from targetcharge.queries.predicates import Predicate, columns
+from targetcharge.sessions import Release
+from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, Distinct, SideQuestion, Sum, Watch
 from targetcharge.tables.questions import Count as CountOf
-from targetcharge.tables.questions import Distinct, Sum
 from targetcharge.tables.records import figure
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from targetcharge.mechanisms.noise import Gauge
     from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
-    from targetcharge.tables.questions import What, Where
+    from targetcharge.tables.questions import Question, What, Where
 
 _MOST: Final = 10.0**15
 _MOST_STEPS: Final = 2**50
@@ -148,3 +151,86 @@ def _distinct(
     buckets = max(_FEWEST_BUCKETS, 1 << math.ceil(math.log2(_ROOM * threshold)))
     text = _text("distinct", f"{column.name}, {per_unit} for each unit" if per_unit > 1 else column.name, where)
     return Sketch(column, where, per_unit, buckets, ""), occupancy(buckets), text
+
+
+def check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
+    """Refuse a grid so fine that the noise of one step would be lost in double precision."""
+    if isinstance(measure, Total) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
+        step = gauge.value(1)
+        coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
+        raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
+
+
+# In steps.
+
+
+def check_figures(question: Question, gauge: Gauge) -> None:
+    """Refuse a threshold, a band or a prior that makes no sense, by name."""
+    match question:
+        case Above(threshold=threshold) | Watch(threshold=threshold) | SideQuestion(threshold=threshold):
+            least_steps(gauge, "threshold", threshold)
+        case BetweenQuestion():
+            band_steps(gauge, question)
+    if isinstance(question, Above | CountQuestion):
+        unchanged_steps(gauge, question)
+
+
+def least_steps(gauge: Gauge, name: str, value: float) -> int:
+    """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
+    steps = gauge.least(checks.threshold(value, name))
+    if not abs(steps) <= checks.MAX_THRESHOLD:
+        most = gauge.value(int(checks.MAX_THRESHOLD))
+        raise InvalidParameter(name, value, f"at most {most:.4g} either way on this grid: choose a coarser one")
+    return steps
+
+
+def band_steps(gauge: Gauge, question: BetweenQuestion) -> tuple[int, int]:
+    """Return the ends of a band, in steps."""
+    least, high = least_steps(gauge, "low", question.low), checks.threshold(question.high, "high")
+    if high < checks.threshold(question.low, "low"):
+        raise InvalidParameter("high", high, "at least ", Parameter("low"), f", {question.low!r}")
+    most = gauge.most(high)
+    if most < least:
+        expected = f", {question.low!r}, that a value lies in between"
+        raise InvalidParameter("high", high, "so far above ", Parameter("low"), expected)
+    return least, most
+
+
+def unchanged_steps(gauge: Gauge, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
+    """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
+    tolerance = 0 if question.tolerance is None else question.tolerance
+    expected = "a number of at least 0"
+    if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
+        raise InvalidParameter("tolerance", tolerance, expected)
+    if question.prior is None and tolerance:
+        raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
+    prior = prior_value(question.prior)
+    if prior is None:
+        return None
+    checks.threshold(prior, "prior")
+    low, high = gauge.least(prior - tolerance), gauge.most(prior + tolerance)
+    if low > high:
+        low = high = gauge.steps(prior)
+    return Fraction(low + high, 2), Fraction(high - low, 2)
+
+
+def prior_value(prior: object) -> float | None:
+    """Return the number that a prior stands for: an answer's outcome, or what an unchanged one was before."""
+    if isinstance(prior, Release) and not prior.released:
+        raise InvalidParameter("prior", prior, "something that was published: this release is pending")
+    if isinstance(prior, Answer | Release):
+        unchanged = isinstance(prior, Answer) and prior.outcome is UNCHANGED
+        number = prior.prior if unchanged and isinstance(prior, Answer) else prior.outcome
+    else:
+        number = _plain_prior(prior)
+    if number is None or type(number) is int or type(number) is float:
+        return number
+    raise InvalidParameter("prior", prior, "a number, an earlier answer with one, or None")
+
+
+def _plain_prior(prior: object) -> object:
+    """Return a prior in the form in which it is kept: one of Python's own numbers for one of numpy's."""
+    try:
+        return publishable(prior)
+    except UnpublishableError:
+        return prior

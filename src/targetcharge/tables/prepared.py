@@ -13,14 +13,12 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
-from targetcharge.errors import InvalidParameter, NotAllowed, Parameter, Setting, TargetChargeError
-from targetcharge.ledger import Answer
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting, TargetChargeError
 from targetcharge.mechanisms import (
     above_threshold,
     batch_by_key,
@@ -31,14 +29,29 @@ from targetcharge.mechanisms import (
     side_of_threshold,
 )
 from targetcharge.mechanisms.noise import gauged
-from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.keys import declare, from_published
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.predicates import All
-from targetcharge.sessions import Release
 from targetcharge.sessions.select import check_selection
-from targetcharge.tables.measured import measured
-from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, Question, SideQuestion, Top, Watch
+from targetcharge.tables.measured import (
+    band_steps,
+    check_figures,
+    check_grid,
+    least_steps,
+    measured,
+    prior_value,
+    unchanged_steps,
+)
+from targetcharge.tables.questions import (
+    Above,
+    BetweenQuestion,
+    CountQuestion,
+    Question,
+    SideQuestion,
+    Top,
+    Watch,
+    What,
+)
 from targetcharge.tables.records import figure, record_of, recorded
 
 if TYPE_CHECKING:
@@ -123,7 +136,7 @@ class Prepared:
             case SideQuestion():
                 return Boundary()
             case BetweenQuestion():
-                return Between(*_band(self.gauge, self.question), self.measure.sensitivity)
+                return Between(*band_steps(self.gauge, self.question), self.measure.sensitivity)
             case _:
                 return NotPrior(None)
 
@@ -168,9 +181,11 @@ class Prepared:
         match question:
             case Above() | CountQuestion():
                 least = (
-                    _steps(self.gauge, "threshold", question.threshold) if isinstance(question, Above) else None
+                    least_steps(self.gauge, "threshold", question.threshold)
+                    if isinstance(question, Above)
+                    else None
                 )
-                prior, band = prior_value(question.prior), _unchanged(self.gauge, question)
+                prior, band = prior_value(question.prior), unchanged_steps(self.gauge, question)
                 if band is not None:
                     inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
                     return replace(inner, prior=prior)
@@ -178,10 +193,10 @@ class Prepared:
                     return noisy_count(read, epsilon, sensitivity=sensitivity, name=name)
                 return above_threshold(read, least, epsilon, sensitivity=sensitivity, name=name)
             case BetweenQuestion():
-                low, high = _band(self.gauge, question)
+                low, high = band_steps(self.gauge, question)
                 return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
             case SideQuestion():
-                least = _steps(self.gauge, "threshold", question.threshold)
+                least = least_steps(self.gauge, "threshold", question.threshold)
                 side = partial(
                     side_of_threshold, threshold=least, epsilon=epsilon, sensitivity=sensitivity, name=name
                 )
@@ -248,14 +263,17 @@ def prepare(
         InvalidParameter: if it makes no sense on these columns; it names what.
         NotAllowed: if it cannot be asked.
     """
+    if isinstance(question, What):
+        expected = "a question about that, such as tc.questions.above(tc.questions.sum(…), threshold)"
+        raise InvalidParameter("question", question, expected)
     if not isinstance(question, Question):
         raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
     if isinstance(question, Watch | Top) and question.threshold is not None:
         checks.threshold(question.threshold, "threshold")
     threshold = question.threshold if isinstance(question, Above | Watch) else None
     measure, gauge, words = measured(question.what, schema, threshold)
-    _check_grid(measure, gauge, epsilon)
-    _check_figures(question, gauge)
+    check_grid(measure, gauge, epsilon)
+    check_figures(question, gauge)
     keys = None
     if isinstance(question, Watch | Top):
         if isinstance(measure, Sketch):
@@ -294,89 +312,6 @@ def _additive(measure: Measure) -> Count | Total:
         " others. Ask a ledger for them that was made with "
     )
     raise NotAllowed(msg, Setting("charging", "shared"))
-
-
-# In steps.
-
-
-def _check_figures(question: Question, gauge: Gauge) -> None:
-    """Refuse a threshold, a band or a prior that makes no sense, by name."""
-    match question:
-        case Above(threshold=threshold) | Watch(threshold=threshold) | SideQuestion(threshold=threshold):
-            _steps(gauge, "threshold", threshold)
-        case BetweenQuestion():
-            _band(gauge, question)
-    if isinstance(question, Above | CountQuestion):
-        _unchanged(gauge, question)
-
-
-def _steps(gauge: Gauge, name: str, value: float) -> int:
-    """Return the fewest steps that are worth at least a value; refuse more than are exact in doubles."""
-    steps = gauge.least(checks.threshold(value, name))
-    if not abs(steps) <= checks.MAX_THRESHOLD:
-        most = gauge.value(int(checks.MAX_THRESHOLD))
-        raise InvalidParameter(name, value, f"at most {most:.4g} either way on this grid: choose a coarser one")
-    return steps
-
-
-def _band(gauge: Gauge, question: BetweenQuestion) -> tuple[int, int]:
-    """Return the ends of a band, in steps."""
-    least, high = _steps(gauge, "low", question.low), checks.threshold(question.high, "high")
-    if high < checks.threshold(question.low, "low"):
-        raise InvalidParameter("high", high, "at least ", Parameter("low"), f", {question.low!r}")
-    most = gauge.most(high)
-    if most < least:
-        expected = f", {question.low!r}, that a value lies in between"
-        raise InvalidParameter("high", high, "so far above ", Parameter("low"), expected)
-    return least, most
-
-
-def _unchanged(gauge: Gauge, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
-    """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
-    tolerance = 0 if question.tolerance is None else question.tolerance
-    expected = "a number of at least 0"
-    if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
-        raise InvalidParameter("tolerance", tolerance, expected)
-    if question.prior is None and tolerance:
-        raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
-    prior = prior_value(question.prior)
-    if prior is None:
-        return None
-    checks.threshold(prior, "prior")
-    low, high = gauge.least(prior - tolerance), gauge.most(prior + tolerance)
-    if low > high:
-        low = high = gauge.steps(prior)
-    return Fraction(low + high, 2), Fraction(high - low, 2)
-
-
-def _check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
-    """Refuse a grid so fine that the noise of one step would be lost in double precision."""
-    if isinstance(measure, Total) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
-        step = gauge.value(1)
-        coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
-        raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
-
-
-def prior_value(prior: object) -> float | None:
-    """Return the number that a prior stands for: an answer's outcome, or what an unchanged one was before."""
-    if isinstance(prior, Release) and not prior.released:
-        raise InvalidParameter("prior", prior, "something that was published: this release is pending")
-    if isinstance(prior, Answer | Release):
-        unchanged = isinstance(prior, Answer) and prior.outcome is UNCHANGED
-        number = prior.prior if unchanged and isinstance(prior, Answer) else prior.outcome
-    else:
-        number = plain_prior(prior)
-    if number is None or type(number) is int or type(number) is float:
-        return number
-    raise InvalidParameter("prior", prior, "a number, an earlier answer with one, or None")
-
-
-def plain_prior(prior: object) -> object:
-    """Return a prior in the form in which it is kept: one of Python's own numbers for one of numpy's."""
-    try:
-        return publishable(prior)
-    except UnpublishableError:
-        return prior
 
 
 def _one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:

@@ -10,7 +10,7 @@ from targetcharge.accounting.targets import Boundary, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
 from targetcharge.outcomes import Side as Where
-from targetcharge.tables.prepared import prior_value
+from targetcharge.tables.measured import prior_value
 from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, SideQuestion, Top, Watch
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 A question is about a number: how many units have a row that counts (a predicate as text, or `count`), what their
 contributions add up to (`sum`), or how many distinct values a column has (`distinct`). A `count` by itself is a
-question too: the number is published, and always paid for.
+question too: the number is published, and always paid for. A label is public, and kept with the answers.
 
 >>> above("age > 65 AND diagnosis = 'flu'", threshold=1200)
 Above(what=Count(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=None)
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from targetcharge.queries.predicates import Predicate
 
     Grid = int | float | str | Decimal | Fraction
+    By = str | Sequence[str]
+    """One or two columns."""
     Where = str | Predicate | None
     """Which rows count: a predicate as text, or as the tree that was parsed from one; None for all rows."""
 
@@ -93,6 +95,7 @@ class BetweenQuestion:
     what: What
     low: float
     high: float
+    label: str = field(default="", repr=False)
 
 
 @final
@@ -102,6 +105,7 @@ class SideQuestion:
 
     what: What
     threshold: float
+    label: str = field(default="", repr=False)
 
 
 @final
@@ -126,6 +130,7 @@ class Top:
     keys: Any
     k: int
     threshold: float | None = None
+    label: str = field(default="", repr=False)
 
 
 Single = Above | CountQuestion | BetweenQuestion | SideQuestion
@@ -141,7 +146,7 @@ Asked = str | What | CountQuestion | None
 def count(
     where: Asked = None, prior: object = None, tolerance: float | None = None, *, label: str = ""
 ) -> CountQuestion:
-    """Return the question of `Table.count`; a label is public, and kept with its answer.
+    """Return the question of `Table.count`.
 
     It can also be what another question is about: `above(count("age > 65"), 1200)` is `above("age > 65", 1200)`.
     """
@@ -177,28 +182,36 @@ def distinct(column: str, where: str | None = None, *, per_unit: int = 1) -> Dis
 def above(
     where: Asked, threshold: float, prior: object = None, tolerance: float | None = None, *, label: str = ""
 ) -> Above:
-    """Return the question of `Table.above`; a label is public, and kept with its answer."""
+    """Return the question of `Table.above`."""
     return Above(what_of(where), threshold, prior, tolerance, label)
 
 
-def between(where: Asked, low: float, high: float) -> BetweenQuestion:
+def between(where: Asked, low: float, high: float, *, label: str = "") -> BetweenQuestion:
     """Return the question of `Table.between`."""
-    return BetweenQuestion(what_of(where), low, high)
+    return BetweenQuestion(what_of(where), low, high, label)
 
 
-def side(where: Asked, threshold: float) -> SideQuestion:
+def side(where: Asked, threshold: float, *, label: str = "") -> SideQuestion:
     """Return the question of `Table.side`."""
-    return SideQuestion(what_of(where), threshold)
+    return SideQuestion(what_of(where), threshold, label)
 
 
-def watch(where: Asked, by: str | Sequence[str], keys: object, threshold: float, *, label: str = "") -> Watch:
-    """Return the question of `Table.watch`; a label is public, and kept with all its answers."""
+def watch(where: Asked, by: By, keys: object, threshold: float, *, label: str = "") -> Watch:
+    """Return the question of `Table.watch`."""
     return Watch(what_of(where), _columns(by), keys, threshold, label)
 
 
-def top(where: Asked, by: str | Sequence[str], keys: object, k: int = 1, threshold: float | None = None) -> Top:
+def top(
+    where: Asked,
+    by: By,
+    keys: object,
+    k: int = 1,
+    *,
+    threshold: float | None = None,
+    label: str = "",
+) -> Top:
     """Return the question of `Table.top`."""
-    return Top(what_of(where), _columns(by), keys, k, threshold)
+    return Top(what_of(where), _columns(by), keys, k, threshold, label)
 
 
 def what_of(where: Asked) -> What:
@@ -218,5 +231,5 @@ def what_of(where: Asked) -> What:
     raise InvalidParameter("where", where, "a predicate such as 'age > 65', or made by count, sum or distinct")
 
 
-def _columns(by: str | Sequence[str]) -> str | tuple[str, ...]:
+def _columns(by: By) -> str | tuple[str, ...]:
     return by if isinstance(by, str) or not isinstance(by, Sequence) else tuple(by)

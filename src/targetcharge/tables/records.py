@@ -69,10 +69,9 @@ def record_of(question: Question, measure: Measure, keys: Keys | None, *, candid
             body["period"] = keys.period.value
         if candidates:
             body["keys"] = to_plain(keys.published())
-    label = question.label if isinstance(question, Above | CountQuestion | Watch) else ""
-    if not isinstance(label, str):
-        raise InvalidParameter("label", label, "text")
-    return canonical_json({**body, "label": label} if label else body)
+    if not isinstance(question.label, str):
+        raise InvalidParameter("label", question.label, "text")
+    return canonical_json({**body, "label": question.label} if question.label else body)
 
 
 def recorded(record: str) -> Recorded | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from targetcharge.sessions.reading import Reading, Transcript
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
+    from targetcharge.tables.questions import By
 
 
 @final
@@ -175,17 +176,17 @@ class Table:
     # Many answers.
 
     @overload
-    def ask(self, question: Watch | Top) -> Answers: ...
+    def ask(self, question: Watch | Top, *, epsilon: float | None = None) -> Answers: ...
 
     @overload
-    def ask(self, question: Single) -> Answer: ...
+    def ask(self, question: Single, *, epsilon: float | None = None) -> Answer: ...
 
     @overload
-    def ask(self, question: Question | Prepared) -> Answer | Answers: ...
+    def ask(self, question: Question | Prepared, *, epsilon: float | None = None) -> Answer | Answers: ...
 
-    def ask(self, question: Question | Prepared) -> Answer | Answers:
+    def ask(self, question: Question | Prepared, *, epsilon: float | None = None) -> Answer | Answers:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
-        prepared = self.prepare(question)
+        prepared = self.prepare(question, epsilon=epsilon)
         match prepared.question:
             case Watch():
                 return self.iter_ask(prepared).all()
@@ -194,22 +195,16 @@ class Table:
             case _:
                 return self._ask(prepared)
 
-    def iter_ask(self, watch: Watch | Prepared) -> LazyAnswers:
+    def iter_ask(self, question: Watch | Prepared, *, epsilon: float | None = None) -> LazyAnswers:
         """Ask a watch that was made by `tc.questions`, lazily: see `iter_watch`."""
-        prepared = self.prepare(watch)
+        prepared = self.prepare(question, epsilon=epsilon)
         if not isinstance(prepared.question, Watch):
-            raise InvalidParameter("watch", prepared.question, "made by tc.questions.watch")
+            raise InvalidParameter("question", prepared.question, "made by tc.questions.watch")
         batch = prepared.batch()
         return LazyAnswers(self._answers([batch]), prepared.by, batch.keys)
 
     def watch(
-        self,
-        where: Asked,
-        by: str | Sequence[str],
-        keys: object,
-        threshold: float,
-        *,
-        epsilon: float | None = None,
+        self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
     ) -> Answers:
         """Ask `above` for every declared key, in one scan; pay for the keys that reach the threshold.
 
@@ -225,21 +220,15 @@ class Table:
         return self.iter_watch(where, by, keys, threshold, epsilon=epsilon).all()
 
     def iter_watch(
-        self,
-        where: Asked,
-        by: str | Sequence[str],
-        keys: object,
-        threshold: float,
-        *,
-        epsilon: float | None = None,
+        self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
     ) -> LazyAnswers:
         """Ask a watch lazily: the scan runs for the first answer; answers up to the next hit leave together."""
-        return self.iter_ask(self.prepare(questions.watch(where, by, keys, threshold), epsilon=epsilon))
+        return self.iter_ask(questions.watch(where, by, keys, threshold), epsilon=epsilon)
 
     def top(
         self,
         where: Asked = None,
-        by: str | Sequence[str] = (),
+        by: By = (),
         keys: object = None,
         k: int = 1,
         *,
@@ -260,7 +249,9 @@ class Table:
             stop: from the answers so far to the lowest number that may follow, or None; see `tc.sessions.gap`.
             epsilon: of one test, if not the query ε of the table.
         """
-        return self._top(self.prepare(questions.top(where, by, keys, k, threshold), epsilon=epsilon), stop)
+        return self._top(
+            self.prepare(questions.top(where, by, keys, k, threshold=threshold), epsilon=epsilon), stop
+        )
 
     def _top(self, prepared: Prepared, stop: Stop | None) -> Answers:
         question = cast("Top", prepared.question)
@@ -271,25 +262,26 @@ class Table:
         except BudgetSpent as spent:
             return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
 
-    def ask_many(self, asked: Sequence[Question | Prepared]) -> Answers:
+    def ask_many(self, questions: Sequence[Question | Prepared], *, epsilon: float | None = None) -> Answers:
         """Ask questions with one answer each, in their order; many that are alike share scans.
 
         When the budget is spent on the way, what was answered is returned, and `.stopped` says so. If one of them
         cannot be asked on this table, that is raised and none is asked.
         """
-        if not isinstance(asked, list | tuple) or not asked:
-            raise InvalidParameter("asked", asked, "a list of questions, made by tc.questions")
-        for question in asked:
+        if not isinstance(questions, list | tuple) or not questions:
+            raise InvalidParameter("questions", questions, "a list of questions, made by tc.questions")
+        for question in questions:
             if not isinstance(question.question if isinstance(question, Prepared) else question, Single):
                 expected = "a question with one answer; ask a watch or a top by itself, with `ask`"
                 raise InvalidParameter("question", question, expected)
-        prepared = [self.prepare(question) for question in asked]  # what cannot be asked is refused here
+        # What cannot be asked is refused here.
+        prepared = [self.prepare(question, epsilon=epsilon) for question in questions]
         scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
         calls = calls_of(prepared, scans, batches=len(self._session.meters) == 1)
         for call in calls:
             self._session.check_price(call)  # all of them are priced before the first is asked
         try:
-            return LazyAnswers(self._answers(calls), ("question",), asked).all()
+            return LazyAnswers(self._answers(calls), ("question",), questions).all()
         finally:
             if scans is not None:
                 scans.forget()

@@ -18,7 +18,7 @@ import datetime as dt
 import hashlib
 import math
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
@@ -86,6 +86,7 @@ class Rule:
 
     name: str
     where: Asked = None
+    _: KW_ONLY
     threshold: float | None = None
     tolerance: float | str | None = None
     margin: float | None = None
