@@ -12,7 +12,7 @@ from targetcharge.tables import Rule, measured
 from targetcharge.tables import questions as q
 from targetcharge.tables.opening import TableOpening
 from targetcharge.tables.prepared import read_back
-from targetcharge.tables.records import label_of
+from targetcharge.tables.questions import label_of
 
 FRAME = pd.DataFrame({"id": range(3000), "kind": ["a", "b", "c"] * 1000})
 BUDGET = tc.Budget(30.0, 1e-6)

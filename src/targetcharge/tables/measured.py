@@ -22,9 +22,17 @@ from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
 from targetcharge.queries.predicates import Predicate, columns
 from targetcharge.sessions import Release
-from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, Distinct, SideQuestion, Sum, Watch
+from targetcharge.tables.questions import (
+    Above,
+    BetweenQuestion,
+    CountQuestion,
+    Distinct,
+    SideQuestion,
+    Sum,
+    Watch,
+    figure,
+)
 from targetcharge.tables.questions import Count as CountOf
-from targetcharge.tables.records import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -51,8 +51,10 @@ from targetcharge.tables.questions import (
     Top,
     Watch,
     What,
+    figure,
+    record_of,
+    recorded,
 )
-from targetcharge.tables.records import figure, record_of, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
