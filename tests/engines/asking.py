@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.engines.naive import value_of
 from tests.engines.rows import texts
 
-from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
+from targetcharge.queries.tree import All, Any, Column, Compare, Kind, Like, Missing, Not, OneOf, Operator, Settled
 
 GRIDS = tuple(map(Fraction, (1, 1, "1/10", "1/100", 5, 1000, "1/3")))
 _BOUNDS = (-(2**62), -(2**40), -1000, -7, -1, 0, 1, 3, 1000, 2**40, 2**62)

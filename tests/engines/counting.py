@@ -1,7 +1,7 @@
 """Counts that tests ask for by the name of a column."""
 
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Missing, Not, Operator
+from targetcharge.queries.tree import Compare, Missing, Not, Operator
 
 
 def known(engine, *names):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.measures import Count, Total
-from targetcharge.queries.predicates import Compare, Missing, Operator
+from targetcharge.queries.tree import Compare, Missing, Operator
 
 KEY = b"a key"
 FIRST = {"id": ["b", "d", "b", None], "x": [1.5, 2.0, None, 4.0]}

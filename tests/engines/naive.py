@@ -15,10 +15,9 @@ import numpy as np
 
 from targetcharge.engines.engine import Contributions, Engine
 from targetcharge.identity import EQUAL
-from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
+from targetcharge.queries.tree import All, Any, Compare, Kind, Like, Missing, Not, OneOf, Operator, Settled
 
 
 class NaiveEngine(Engine):

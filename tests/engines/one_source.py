@@ -8,7 +8,7 @@ from tests.engines.naive import NaiveEngine, is_missing
 from tests.engines.rows import ARROW, Table
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.queries.columns import Column
+from targetcharge.queries.tree import Column
 
 
 class Source(ABC):

@@ -9,7 +9,7 @@ from tests.engines.identities import by_value, in_order
 from tests.engines.one_source import Source
 from tests.engines.rows import ARROW, BOOLEAN, DATE, DOUBLE, ENUM, FLOAT, TEXT, TIME, WHOLE, ZONED, to_arrow
 
-from targetcharge.queries.columns import Kind
+from targetcharge.queries.tree import Kind
 
 
 class Pandas(Source):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from targetcharge.queries.columns import Exact, Kind
+from targetcharge.queries.tree import Exact, Kind
 
 NAMES = (
     *("k1", "k2", "n", "i", "u", "v", "h", "d", "c0", "c1", "step", "contribution", "place", "data", "source"),

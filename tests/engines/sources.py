@@ -27,7 +27,7 @@ from tests.engines.rows import (
     to_arrow,
 )
 
-from targetcharge.queries.columns import Exact, Kind
+from targetcharge.queries.tree import Exact, Kind
 
 FOLDER = "it's [1] é*"
 """The folder that files are put in: a name that would end a quotation, and looks like a pattern."""

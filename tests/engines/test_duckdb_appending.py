@@ -25,7 +25,7 @@ from tests.engines.refusing import is_open
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import NotAllowed
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 
 @pytest.mark.parametrize("later", FORMS)

@@ -17,7 +17,7 @@ import pytest
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import NotAllowed
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 KEY = b"a key"
 ROWS = {"id": [1, 2, 3], "name": ["swordfish", None, "b"], "x": [0.5, None, -0.0]}

@@ -18,10 +18,9 @@ from tests.sizes import size
 from targetcharge import identity
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.columns import Column
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Total
-from targetcharge.queries.predicates import Compare, Missing, Operator
+from targetcharge.queries.tree import Column, Compare, Missing, Operator
 
 
 def number(engine, name, value, snapshot=None):

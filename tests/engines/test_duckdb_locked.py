@@ -17,7 +17,7 @@ import pytest
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.engines.duckdb.types import RELATION
 from targetcharge.queries.measures import Count, Total
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 COLUMNS = {"id": [1, 1, 2, 3], "name": ["a", "b", None, "c"]}
 KINDS = ("parquet", "parquet-folder", "csv", "duckdb", "arrow", "polars", "pandas")

@@ -13,7 +13,7 @@ from tests.engines.refusing import ROW, SECRET, TABLE, database, folder, parquet
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError, InvalidParameter
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 
 def spoiled(path):

@@ -10,10 +10,9 @@ import pytest
 from tests.engines.counting import having, known
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Sketch
-from targetcharge.queries.predicates import OneOf
+from targetcharge.queries.tree import Column, Exact, Kind, OneOf
 
 BIGINT = Exact(0, -(2**63), 2**63 - 1)
 

@@ -16,10 +16,9 @@ from tests.engines.sources import FOLDER, SOURCES
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import Compare, Like, Missing, Not, OneOf, Operator
+from targetcharge.queries.tree import Column, Compare, Exact, Kind, Like, Missing, Not, OneOf, Operator
 
 BIGINT = Exact(0, -(2**63), 2**63 - 1)
 

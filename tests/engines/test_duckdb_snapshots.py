@@ -12,7 +12,7 @@ from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 WRITERS = {"parquet": parquet, "csv": csv}
 TYPES = {"x": "number"}

@@ -17,7 +17,7 @@ from tests.engines.counting import having
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.errors import EngineError
 from targetcharge.queries.measures import Count, Total
-from targetcharge.queries.predicates import Missing
+from targetcharge.queries.tree import Missing
 
 
 def test_units_of_a_csv_file_are_what_they_are_declared_to_be(tmp_path):

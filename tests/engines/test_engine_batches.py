@@ -16,7 +16,7 @@ from tests.engines.sources import SOURCES
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import All, Any, Compare, Missing, Not, OneOf, Operator
+from targetcharge.queries.tree import All, Any, Compare, Missing, Not, OneOf, Operator
 
 SIZES = (1, 3, 8, 30, 200)
 

@@ -13,7 +13,7 @@ from tests.engines.sources import SOURCES
 
 from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
+from targetcharge.queries.tree import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
 NAN = float("nan")
 TYPES = {"who": TEXT, "age": WHOLE[0], "price": DECIMALS[2], "score": DOUBLE, "day": DATE, "at": TIME}

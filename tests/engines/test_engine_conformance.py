@@ -13,7 +13,7 @@ from tests.engines.rows import tables
 from tests.engines.sources import FOLDER, SOURCES
 from tests.sizes import size
 
-from targetcharge.queries.predicates import All
+from targetcharge.queries.tree import All
 
 TABLES = size(5, 20)
 """Random tables of each source, the first of them without rows: about sixty comparisons each."""

@@ -16,7 +16,7 @@ from tests.engines.sources import FOLDER, SOURCES
 from tests.sizes import size
 
 from targetcharge.queries.measures import Count, Sketch
-from targetcharge.queries.predicates import All
+from targetcharge.queries.tree import All
 
 TABLES = size(3, 15)
 """Random tables of each source, the first of them without rows."""

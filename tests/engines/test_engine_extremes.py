@@ -24,8 +24,8 @@ from tests.engines.naive import NaiveEngine
 from tests.sizes import size
 
 from targetcharge.engines.duckdb import open_duckdb
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.measures import Count, Sketch
+from targetcharge.queries.tree import Column, Exact, Kind
 
 TABLES = size(6, 60)
 """Random tables of each source."""

@@ -25,7 +25,7 @@ from tests.sizes import size
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 CALM = {"max_examples": size(5, 40), "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

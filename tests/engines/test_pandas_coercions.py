@@ -17,7 +17,7 @@ from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.engines.duckdb.frames import texts, written
 from targetcharge.engines.duckdb.types import number_text
 from targetcharge.queries.measures import Count
-from targetcharge.queries.predicates import Compare, Operator
+from targetcharge.queries.tree import Compare, Operator
 
 NOON = pd.Timestamp("2024-01-01 12:00:00.5")
 COLUMNS = {

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import duckdb
 
-from targetcharge.queries.columns import Column, Exact, Kind
+from targetcharge.queries.tree import Column, Exact, Kind
 
 TYPES = {
     "age": ("TINYINT", Column("age", Kind.NUMBER, Exact(0, -128, 127))),

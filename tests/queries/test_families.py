@@ -5,9 +5,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.measures import Count, Sketch, Total, families
-from targetcharge.queries.predicates import All, Any, Compare, Missing, Not, Operator
+from targetcharge.queries.tree import All, Any, Column, Compare, Exact, Kind, Missing, Not, Operator
 
 COLUMNS = [Column(name, Kind.NUMBER, Exact(0, 0, 9)) for name in "abcd"]
 A, B, C, D = COLUMNS

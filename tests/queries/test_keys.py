@@ -17,8 +17,8 @@ from tests.queries.patients import SCHEMA
 from tests.queries.trees import check_value
 
 from targetcharge.errors import InvalidKey, InvalidParameter
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import MOST_KEYS, KeyRange, Keys, Period, days, declare, from_published, hours
+from targetcharge.queries.tree import Column, Exact, Kind
 
 D, T = dt.date, dt.datetime
 DAY, NEXT = D(2024, 1, 31), D(2024, 2, 1)

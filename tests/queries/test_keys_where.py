@@ -4,10 +4,9 @@ import datetime as dt
 
 import pytest
 
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.parser import parse
-from targetcharge.queries.predicates import All, Compare, Operator
+from targetcharge.queries.tree import All, Column, Compare, Exact, Kind, Operator
 
 AT, DAY, NAME = Column("at", Kind.TIME), Column("day", Kind.DATE), Column("name", Kind.TEXT)
 PRICE, SCORE, ILL = (

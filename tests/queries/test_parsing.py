@@ -12,13 +12,15 @@ from tests.queries.patients import SCHEMA
 from tests.queries.trees import check
 
 from targetcharge.errors import InvalidParameter, InvalidQuestion
-from targetcharge.queries.columns import Column, Exact, Kind
 from targetcharge.queries.grammar import Part
 from targetcharge.queries.parser import DEEPEST, LONGEST, LONGEST_LIST, compare, one_of, parse
-from targetcharge.queries.predicates import (
+from targetcharge.queries.tree import (
     All,
     Any,
+    Column,
     Compare,
+    Exact,
+    Kind,
     Like,
     Missing,
     Not,

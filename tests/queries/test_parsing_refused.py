@@ -7,8 +7,8 @@ import pytest
 from tests.queries.patients import SCHEMA
 
 from targetcharge.errors import InvalidParameter, InvalidQuestion
-from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.parser import parse
+from targetcharge.queries.tree import Column, Kind
 
 REFUSED = {
     "names": [

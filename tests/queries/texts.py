@@ -4,7 +4,7 @@ import string
 
 from tests.queries.patients import DATES, SCHEMA, TEXTS, TIMES
 
-from targetcharge.queries.columns import Kind
+from targetcharge.queries.tree import Kind
 
 NUMBERS = [
     "0", "1", "65", "127", "128", "300", "1.5", "0.005", "1.50", "99999999.99", "1e3", "1E-2", "5.", "0.1",

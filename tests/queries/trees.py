@@ -7,8 +7,7 @@ import re
 
 from tests.queries.patients import SCHEMA
 
-from targetcharge.queries.columns import Kind
-from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
+from targetcharge.queries.tree import All, Any, Compare, Kind, Like, Missing, Not, OneOf, Operator, Settled
 
 CLASSES = {Kind.TEXT: str, Kind.DATE: dt.date, Kind.TIME: dt.datetime, Kind.BOOLEAN: bool}
 OPERATORS = {

@@ -11,7 +11,7 @@ from tests.refusals import every
 from tests.sizes import size
 
 import targetcharge as tc
-from targetcharge.queries.columns import Kind
+from targetcharge.queries.tree import Kind
 from targetcharge.tables import questions as q
 
 TYPES = {

@@ -24,7 +24,7 @@ from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
 from targetcharge.ledger import terms_at
-from targetcharge.queries.columns import Kind
+from targetcharge.queries.tree import Kind
 from targetcharge.sessions.batch import MOST_ANSWERS
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.opening import TableOpening, new_ledger_place

@@ -20,7 +20,7 @@ import typer
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake, given_by, line, option
 from targetcharge.cli.questions import read_csv
-from targetcharge.queries.columns import Kind, column_of
+from targetcharge.queries.tree import Kind, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

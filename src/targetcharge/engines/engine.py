@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.identity import Identity
-    from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Count, Measure, Total
+    from targetcharge.queries.tree import Schema
 
 
 @final

@@ -1,7 +1,7 @@
 """SQL of predicates and measures, made from typed trees and never from a caller's text: what engines share.
 
->>> from targetcharge.queries.columns import Column, Exact, Kind
->>> from targetcharge.queries.predicates import Compare, Operator
+>>> from targetcharge.queries.tree import Column, Exact, Kind
+>>> from targetcharge.queries.tree import Compare, Operator
 >>> age = Column("age", Kind.NUMBER, Exact(0, -128, 127))
 >>> condition(Compare(age, Operator.GT, 65), {"age": '"age"'})
 '("age" > (65))'
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import MOST_STEPS, Count
-from targetcharge.queries.predicates import (
+from targetcharge.queries.tree import (
     All,
     Any,
     Compare,
@@ -31,10 +31,9 @@ from targetcharge.queries.predicates import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Sketch, Total
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Column, Predicate, Value
 
     Expressions = Mapping[str, str]
     """From a column's name to the SQL of its value, NULL where it is missing."""

@@ -14,14 +14,13 @@ import difflib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from targetcharge.queries.columns import Kind, listed
-from targetcharge.queries.predicates import quoted, text_literal
+from targetcharge.queries.tree import Kind, listed, quoted, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from targetcharge.queries.columns import Column
+    from targetcharge.queries.tree import Column
 
 
 class Part(StrEnum):

@@ -3,7 +3,7 @@
 A caller declares them (`declare`), answers carry them as plain values (`Keys.published`), and from those they are
 made again (`from_published`).
 
->>> from targetcharge.queries.columns import Exact
+>>> from targetcharge.queries.tree import Exact
 >>> schema = {"at": Column("at", Kind.TIME), "age": Column("age", Kind.NUMBER, Exact(0, 0, 255))}
 >>> leap = declare("at", ["2024-02-29"], schema)
 >>> str(leap.where(0))
@@ -28,15 +28,13 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.errors import InvalidKey, InvalidParameter, Parameter
-from targetcharge.queries.columns import Column, Kind, column_of
-from targetcharge.queries.predicates import All, Compare, Operator, decimal_text
+from targetcharge.queries.tree import All, Column, Compare, Kind, Operator, column_of, decimal_text
 from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from targetcharge.queries.columns import Value
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Predicate, Value
 
 MOST_KEYS: Final = 1_000_000
 """Keys of one question."""

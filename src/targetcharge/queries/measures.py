@@ -4,7 +4,7 @@ Measures are a family if they differ only in which values some columns have, so 
 
 >>> Count(None).sensitivity
 1
->>> from targetcharge.queries.columns import Column, Kind
+>>> from targetcharge.queries.tree import Column, Kind
 >>> county = Column("county", Kind.TEXT)
 >>> asked = [Count(Compare(county, Operator.EQ, name)) for name in ("Kent", "Devon", "Kent")]
 >>> [family] = families(dict(enumerate(asked)))
@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard, final
 
 from targetcharge.queries.keys import Keys
-from targetcharge.queries.predicates import Compare, Operator, all_of, parts_of
+from targetcharge.queries.tree import Compare, Operator, all_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
-    from targetcharge.queries.columns import Column, Value
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Column, Predicate, Value
 
 MOST_STEPS: Final = 2**53
 """A row's value is clamped to so many steps of the grid before a unit's rows are added up."""

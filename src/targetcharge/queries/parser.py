@@ -4,7 +4,7 @@ A predicate compares columns with literals (`= <> < <= > >=`, IN, BETWEEN, LIKE,
 with AND, OR, NOT and parentheses. There is nothing else: no functions, no arithmetic, no subqueries. A name that
 the table has is its column, whatever SQL means by it, and any other name is refused.
 
->>> from targetcharge.queries.columns import Column, Exact, Kind
+>>> from targetcharge.queries.tree import Column, Exact, Kind
 >>> age = Column("age", Kind.NUMBER, Exact(scale=0, low=0, high=255))
 >>> predicate = parse("age > 65.5 AND age NOT IN (70, 80)", {"age": age})
 >>> str(predicate)
@@ -25,16 +25,27 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, final
 
 from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries import grammar
-from targetcharge.queries.columns import Kind, find
 from targetcharge.queries.grammar import AFTER_PREDICATE, Part
-from targetcharge.queries.predicates import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled, quoted
+from targetcharge.queries.tree import (
+    All,
+    Any,
+    Compare,
+    Kind,
+    Like,
+    Missing,
+    Not,
+    OneOf,
+    Operator,
+    Settled,
+    find,
+    quoted,
+)
 from targetcharge.queries.values import NO_TEXT, UnfitError, literal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from targetcharge.queries.columns import Column, Exact
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Column, Exact, Predicate
     from targetcharge.queries.values import Literal
 
 _PARAMETER: Final = "where"

@@ -1,6 +1,6 @@
 """Values of a column's kind: from what a caller's program holds, and from what is written in a predicate.
 
->>> from targetcharge.queries.columns import Exact
+>>> from targetcharge.queries.tree import Exact
 >>> fit = fitting(Column("price", Kind.NUMBER, Exact(scale=2, low=0, high=99999)))
 >>> fit(9.5), fit(Decimal("9.99")), fit(9.999), fit(True)
 (950, 999, None, None)
@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from targetcharge.queries.columns import Column, Kind
 from targetcharge.queries.grammar import MOST_SHOWN, Part
-from targetcharge.queries.predicates import decimal_text, quoted, text_literal
+from targetcharge.queries.tree import Column, Kind, decimal_text, quoted, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.queries.columns import Exact, Value
+    from targetcharge.queries.tree import Exact, Value
 
 NO_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 """Characters that a text cannot hold: NUL, and halves of characters."""
@@ -179,18 +178,18 @@ def _grid(exact: Exact) -> Callable[[object], int | None]:
 
     def fit(value: object) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool):
-            units = int(value) * factor
+            steps = int(value) * factor
         elif isinstance(value, float | Decimal):
-            units = _decimal_units(value, exact.scale)
+            steps = _decimal_steps(value, exact.scale)
         else:
             return None
-        return units if units is not None and low <= units <= high else None
+        return steps if steps is not None and low <= steps <= high else None
 
     return fit
 
 
-def _decimal_units(value: float | Decimal, scale: int) -> int | None:
-    """Return a number in units; of a float, the shortest decimal number that is read as it."""
+def _decimal_steps(value: float | Decimal, scale: int) -> int | None:
+    """Return a number in steps; of a float, the shortest decimal number that is read as it."""
     number = Decimal(repr(float(value))) if isinstance(value, float) else value
     if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         return None

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
-from targetcharge.queries.columns import Kind
-from targetcharge.queries.predicates import quoted
+from targetcharge.queries.tree import Kind, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """What an engine computes for a question: a measure, how its steps are shown, its words; its figures in steps.
 
->>> from targetcharge.queries.columns import Column, Kind
+>>> from targetcharge.queries.tree import Column, Kind
 >>> measure, gauge, words = measured(Sum("fare", 0, 100, grid="0.01"), {"fare": Column("fare", Kind.NUMBER)})
 >>> words, measure.upper
 ('sum(fare from 0 to 100)', 10000)
@@ -17,10 +17,9 @@ from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
-from targetcharge.queries.columns import Kind, column_of, listed
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
-from targetcharge.queries.predicates import Predicate, columns
+from targetcharge.queries.tree import Kind, Predicate, column_of, columns, listed
 from targetcharge.sessions import Release
 from targetcharge.tables.questions import (
     Above,
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from targetcharge.mechanisms.noise import Gauge
-    from targetcharge.queries.columns import Column
     from targetcharge.queries.measures import Measure
+    from targetcharge.queries.tree import Column
     from targetcharge.tables.questions import Question, What, Where
 
 _MOST: Final = 10.0**15

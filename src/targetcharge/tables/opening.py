@@ -14,7 +14,7 @@ from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger import Unit, terms_at
-from targetcharge.queries.columns import column_of
+from targetcharge.queries.tree import column_of
 from targetcharge.sessions import Session
 from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
 from targetcharge.tables.individual import UnitMeters

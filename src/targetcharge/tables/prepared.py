@@ -1,6 +1,6 @@
 """Prepared questions: what was asked of a table, parsed, measured and described, to the ledger and back.
 
->>> from targetcharge.queries.columns import Column, Kind
+>>> from targetcharge.queries.tree import Column, Kind
 >>> from targetcharge.tables import questions
 >>> schema = {"age": Column("age", Kind.NUMBER)}
 >>> prepared = prepare(questions.above("age > 65", threshold=100), schema, epsilon=0.1)
@@ -31,7 +31,7 @@ from targetcharge.mechanisms import (
 from targetcharge.mechanisms.noise import gauged
 from targetcharge.queries.keys import declare, from_published
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import All
+from targetcharge.queries.tree import All
 from targetcharge.sessions.select import check_selection
 from targetcharge.tables.measured import (
     band_steps,
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms import Algorithm, Batch
     from targetcharge.mechanisms.noise import Gauge
-    from targetcharge.queries.columns import Column
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
+    from targetcharge.queries.tree import Column
     from targetcharge.randomness import Entropy
     from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.numbers import SharedNumbers

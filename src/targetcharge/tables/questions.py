@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Predicate
 
     Grid = int | float | str | Decimal | Fraction
     By = str | Sequence[str]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from targetcharge.ledger import Answer, Unit
-    from targetcharge.queries.columns import Schema
+    from targetcharge.queries.tree import Schema
     from targetcharge.sessions import Release, Session
     from targetcharge.sessions.reading import Reading, Transcript
     from targetcharge.sessions.release import When

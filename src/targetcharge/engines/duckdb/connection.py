@@ -17,7 +17,7 @@ import numpy as np
 
 from targetcharge.engines.duckdb.types import listed
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.predicates import text_literal
+from targetcharge.queries.tree import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

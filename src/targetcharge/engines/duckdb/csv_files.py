@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from targetcharge.engines.duckdb.types import declared_as, declared_unit, identifier, listed
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.columns import Kind
-from targetcharge.queries.predicates import text_literal
+from targetcharge.queries.tree import Kind, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from targetcharge.engines.engine import Contributions
     from targetcharge.identity import Identity
-    from targetcharge.queries.columns import Schema
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure, Total
+    from targetcharge.queries.tree import Schema
 
 _TOGETHER: Final = 25
 """Predicates that are counted in one pass over the rows: measured in benchmarks/tables.py."""

@@ -30,7 +30,7 @@ from targetcharge.engines.duckdb.parquet_files import ROW_BITS, one_shape, patte
 from targetcharge.engines.duckdb.table import SPAN, Copy, First, LoadedTable, Snapshot, describe, drop
 from targetcharge.engines.duckdb.types import NUMBERED, RELATION, identifier, unused
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.predicates import text_literal
+from targetcharge.queries.tree import text_literal
 from targetcharge.queries.values import in_words
 
 if TYPE_CHECKING:

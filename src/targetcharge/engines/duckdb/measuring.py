@@ -17,11 +17,10 @@ import numpy as np
 from targetcharge.engines import sql
 from targetcharge.engines.duckdb.types import stored
 from targetcharge.engines.engine import Contributions
-from targetcharge.queries.columns import Kind
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
-from targetcharge.queries.predicates import columns as columns_of
-from targetcharge.queries.predicates import decimal_text, text_literal
+from targetcharge.queries.tree import Kind, decimal_text, text_literal
+from targetcharge.queries.tree import columns as columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
     from targetcharge.engines.duckdb.connection import Connection
     from targetcharge.engines.duckdb.unit_ids import UnitIds
     from targetcharge.engines.sql import Relation
-    from targetcharge.queries.columns import Column, Value
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Column, Predicate, Value
 
     Integers = NDArray[np.int64]
     Part = tuple[Integers, Integers | None]

@@ -20,7 +20,7 @@ import duckdb
 
 from targetcharge.engines.duckdb.types import NUMBERED, RELATION, identifier, listed, time_from, unused
 from targetcharge.errors import EngineError
-from targetcharge.queries.predicates import text_literal
+from targetcharge.queries.tree import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -33,7 +33,7 @@ from targetcharge.engines.duckdb.types import (
 from targetcharge.engines.duckdb.unit_ids import RowIds, UnitIds, ValueIds
 from targetcharge.engines.sql import Relation
 from targetcharge.errors import EngineError, InvalidParameter
-from targetcharge.queries.columns import Column, Kind, column_of
+from targetcharge.queries.tree import Column, Kind, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from targetcharge.engines.duckdb.files import Files
     from targetcharge.engines.duckdb.parquet_files import ParquetRows
     from targetcharge.engines.duckdb.types import Unit
-    from targetcharge.queries.columns import Schema
+    from targetcharge.queries.tree import Schema
 
 SPAN: Final = 1 << 58
 """The place of the first row of a copy, after rows whose number is not known. Larger than any place of theirs."""

@@ -29,8 +29,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.identity import EQUAL, FIRST_MICROSECOND, LAST_MICROSECOND, Identity, Way
-from targetcharge.queries.columns import Column, Exact, Kind
-from targetcharge.queries.predicates import decimal_text, text_literal
+from targetcharge.queries.tree import Column, Exact, Kind, decimal_text, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

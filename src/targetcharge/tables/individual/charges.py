@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.meter import Allowance
     from targetcharge.ledger.entries import Entry
-    from targetcharge.queries.columns import Schema
+    from targetcharge.queries.tree import Schema
     from targetcharge.tables.prepared import Prepared
 
 _REMEMBERED: Final = 256

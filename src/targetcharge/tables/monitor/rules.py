@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Final, final
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.outcomes import canonical_json
-from targetcharge.queries.columns import Kind as ColumnKind
-from targetcharge.queries.columns import column_of
 from targetcharge.queries.keys import declare
-from targetcharge.queries.predicates import Compare, Operator, all_of, parts_of
+from targetcharge.queries.tree import Compare, Operator, all_of, column_of, parts_of
+from targetcharge.queries.tree import Kind as ColumnKind
 from targetcharge.tables import questions
 from targetcharge.tables.monitor.alerts import Kind, Label, alert_of, value_of
 from targetcharge.tables.questions import Above, Count, CountQuestion, Distinct, Sum, Watch, what_of
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from targetcharge.ledger import Answer
-    from targetcharge.queries.columns import Column
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.predicates import Predicate
+    from targetcharge.queries.tree import Column, Predicate
     from targetcharge.tables.monitor.alerts import Alert
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Asked, What

@@ -1,9 +1,11 @@
-"""Predicates: which rows count. A small typed tree, and nothing that could raise or reach beyond the table.
+"""The tree of a predicate: which rows count, by which columns. Nothing that could raise or reach beyond the table.
 
-The logic is SQL's: a comparison with a missing value is neither true nor false, and so is what is made of it. A
-row counts if the whole is true. NaN is a missing value.
+Columns are what of a table's schema a question may use: from metadata or declaration, never from rows. The logic
+is SQL's: a comparison with a missing value is neither true nor false, and so is what is made of it. A row counts
+if the whole is true. NaN is a missing value.
 
->>> from targetcharge.queries.columns import Column, Kind
+>>> Column("age", Kind.NUMBER, Exact(scale=0, low=-128, high=127))
+age (number)
 >>> name = Column("name", Kind.TEXT)
 >>> str(Not(All((Compare(name, Operator.EQ, "it's"), Missing(name)))))
 "NOT (name = 'it''s' AND name IS NULL)"
@@ -16,10 +18,95 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from targetcharge.errors import InvalidParameter
 
-    from targetcharge.queries.columns import Column, Value
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+# Columns
+
+
+class Kind(StrEnum):
+    """What an analyst knows of a column's type."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    DATE = "date"
+    TIME = "time"
+    BOOLEAN = "boolean"
+
+
+Value = float | int | str | bool | dt.date | dt.datetime
+"""A literal, as the column's kind wants it: exact numbers are integers in steps of 10^-scale."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Numbers that are whole multiples of 10^-scale.
+
+    Attributes:
+        scale: digits after the point.
+        low: the smallest value of the type, in steps of 10^-scale.
+        high: the largest.
+    """
+
+    scale: int
+    low: int
+    high: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that may be asked about.
+
+    Attributes:
+        name: as the table spells it.
+        kind: of its values.
+        exact: for numbers, which ones there are; None for floating point.
+    """
+
+    name: str
+    kind: Kind
+    exact: Exact | None = None
+
+    def __repr__(self) -> str:
+        """Return the name and the kind; public."""
+        return f"{self.name} ({self.kind})"
+
+
+Schema = dict[str, Column]
+"""The columns that may be asked about, by name."""
+
+
+def find(name: str, schema: Mapping[str, Column]) -> Column | None:
+    """Return a column by its name, as it is spelled or in other capitals if that names only one."""
+    if name in schema:
+        return schema[name]
+    alike = [column for spelled, column in schema.items() if spelled.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def column_of(name: str, schema: Mapping[str, Column], parameter: str = "column") -> Column:
+    """Return a column by its name, as `find` does.
+
+    Raises:
+        InvalidParameter: if there is none.
+    """
+    if isinstance(name, str):
+        column = find(name, schema)
+        if column is not None:
+            return column
+    raise InvalidParameter(parameter, name, f"one of the columns {listed(schema)}")
+
+
+def listed(schema: Mapping[str, Column]) -> str:
+    """Return all columns with their kinds, for an error's text."""
+    return ", ".join(map(repr, schema.values())) or "(the table has none that may be asked about)"
+
+
+# Predicates
 
 
 class Operator(StrEnum):
@@ -229,12 +316,12 @@ def literal(column: Column, value: Value) -> str:
     return text_literal(value) if isinstance(value, str) else repr(value)
 
 
-def decimal_text(units: int, scale: int) -> str:
-    """Return units of 10^-scale as a decimal number.
+def decimal_text(steps: int, scale: int) -> str:
+    """Return steps of 10^-scale as a decimal number.
 
     >>> decimal_text(-5, 2), decimal_text(1200, 0)
     ('-0.05', '1200')
     """
-    whole, rest = divmod(abs(units), 10**scale)
-    sign = "-" if units < 0 else ""
+    whole, rest = divmod(abs(steps), 10**scale)
+    sign = "-" if steps < 0 else ""
     return f"{sign}{whole}.{rest:0{scale}d}" if scale else f"{sign}{whole}"
