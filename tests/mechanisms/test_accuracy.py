@@ -143,7 +143,7 @@ def test_at_least_95_of_100_intervals_hold_the_truth_wherever_it_is(monkeypatch,
 def test_one_step_less_would_be_too_little():
     algorithm = noisy_count(itself, 0.5)
     noise, wide = NoiseLaw.of(rate_for(0.5, 1)), algorithm.accuracy.margin
-    narrower = Accuracy(1.0, wide - 1, exactly)
+    narrower = Accuracy(1.0, (wide - 1, wide - 1), exactly)
     reach = math.ceil(45 / noise.rate)
     covered = math.fsum(noise.mass(k) for k in range(-reach, reach + 1) if holds(narrower.interval(7 + k), 7))
     assert covered < 0.95

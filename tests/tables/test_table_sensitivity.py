@@ -180,4 +180,4 @@ def test_noise_is_drawn_for_the_sensitivity_of_the_measure(epsilon, tmp_path):
                 assert algorithm.epsilon == epsilon
         for what, sensitivity in ((questions.Count(), 1), (questions.sum("n", -7, 5), 7)):
             batch = prepare(questions.watch(what, "t", ["a", "b"], 5), schema, epsilon).batch()
-            assert batch.drawing.rate == rate_for(epsilon, sensitivity)
+            assert batch.drawing.noise.rate == rate_for(epsilon, sensitivity)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.targets import Target
+    from targetcharge.mechanisms.counts import NoisyCount
     from targetcharge.mechanisms.noise import Accuracy
     from targetcharge.randomness import Entropy
 
@@ -118,6 +119,7 @@ class Algorithm:
         accuracy: what an outcome says about the true value, if that can be told.
         prior: the earlier value that UNCHANGED stands for, if it publishes that.
         question: what it answers, as canonical JSON, if it is about a table.
+        counted: the count that it makes noisy, if that may carry a session's offset.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Algorithm:
     accuracy: Accuracy | None = None
     prior: float | None = None
     question: str = ""
+    counted: NoisyCount | None = None
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""

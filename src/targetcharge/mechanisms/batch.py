@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
@@ -20,19 +20,20 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
-from targetcharge.mechanisms.noise import COUNTED, Accuracy, above, rate_for
+from targetcharge.mechanisms.counts import Carried
+from targetcharge.mechanisms.noise import COUNTED, Accuracy, CountNoise, above
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
-from targetcharge.randomness import discrete_laplace_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.mechanisms.algorithm import Algorithm
     from targetcharge.mechanisms.noise import Gauge
-    from targetcharge.randomness import Entropy, Rate
+    from targetcharge.randomness import Entropy
 
     CountsWhenDue = Callable[[Any], Callable[[int, int], Iterable[int]]]
 
@@ -86,6 +87,18 @@ class Batch:
         """Return how many questions there are."""
         return len(self.keys)
 
+    def carrying(self, offset: OffsetNoise) -> Batch:
+        """Return the batch with counts that carry the offset of a session."""
+        if not isinstance(self.drawing, NoisyCounts):
+            raise InvalidParameter("batch", self.drawing, "one of counts, which may carry an offset")
+        drawing = self.drawing.carrying(offset)
+        shared = Accuracy.of(drawing.noise, above(0)).through(drawing.gauge)
+        algorithms = tuple(
+            replace(test, accuracy=replace(shared, span=above(least - 1)))
+            for test, least in zip(self.algorithms, drawing.least, strict=False)
+        )
+        return replace(self, algorithms=algorithms, drawing=drawing)
+
     @property
     def named(self) -> bool:
         """Return whether each question has an algorithm with a name of its own, and no key."""
@@ -100,30 +113,50 @@ class NoisyCounts:
     Attributes:
         counts: a function of the data: one integer for each question.
         least: the least noisy count that each publishes, in steps.
-        rate: of the noise.
+        noise: of each.
         gauge: how steps are shown.
         counts_when_due: a function of the data whose value gives the counts of the questions from one index up to
             another, each when it is due; None if no count depends on what was published before it.
+        adds: the most that a unit adds to a count, if it lowers none: then they may carry an offset.
     """
 
     counts: Callable[[Any], Iterable[int]]
     least: tuple[int, ...]
-    rate: Rate
+    noise: CountNoise
     gauge: Gauge = COUNTED
     counts_when_due: CountsWhenDue | None = None
+    adds: int | None = None
 
     def start(self, data: object, entropy: Entropy) -> _CountsDraw:
         """Count what does not depend on what will be published."""
+        bare, offset = (data.data, data.offset) if isinstance(data, Carried) else (data, 0)
         if self.counts_when_due is not None:
-            return _CountsDraw(self, self.counts_when_due(data), _noise(entropy, self.rate))
-        noisy = self.draw(data, entropy)
+            return _CountsDraw(self, self.counts_when_due(bare), _noise(entropy, self.noise), offset)
+        noisy = self._noisy(bare, offset, entropy)
         return _CountsDraw(self, lambda first, last: noisy[first:last])
 
     def draw(self, data: object, entropy: Entropy) -> list[int]:
-        """Return all noisy counts, in steps."""
+        """Return all noisy counts, in steps of the noise's lattice."""
+        bare, offset = (data.data, data.offset) if isinstance(data, Carried) else (data, 0)
+        return self._noisy(bare, offset, entropy)
+
+    def _noisy(self, data: object, offset: int, entropy: Entropy) -> list[int]:
         counts = row_of(self.counts(data), len(self.least))
-        noise = discrete_laplace_array(entropy, self.rate, len(counts)).tolist()
-        return [operator.index(count) + shift for count, shift in zip(counts, noise, strict=True)]
+        lattice, moved, index = self.noise.lattice, self.noise.weight * offset, operator.index
+        noise = self.noise.draws(entropy, len(counts))
+        if lattice == 1 and not moved:
+            return [index(count) + shift for count, shift in zip(counts, noise, strict=True)]
+        return [lattice * index(count) - moved + shift for count, shift in zip(counts, noise, strict=True)]
+
+    def value(self, noisy: int) -> object:
+        """Return a noisy count as it is published."""
+        return self.gauge.value(self.noise.shown(noisy))
+
+    def carrying(self, offset: OffsetNoise) -> NoisyCounts:
+        """Return the counts as they carry the offset of a session: their data is `Carried`."""
+        if self.adds is None:
+            raise InvalidParameter("batch", self.counts, "counts that are declared monotone")
+        return replace(self, noise=CountNoise.carried(offset, self.adds))
 
 
 @final
@@ -134,22 +167,25 @@ class _CountsDraw:
     source: NoisyCounts
     counts: Callable[[int, int], Iterable[int]]
     noise: Iterator[int] | None = None
+    offset: int = 0
 
     def __call__(self, first: int, last: int) -> Drawn:
         """Return the outcomes up to the first hit."""
-        steps, least = self._steps(first, last), self.source.least[first:last]
-        for place, (noisy, enough) in enumerate(zip(steps, least, strict=True)):
-            if noisy >= enough:
+        noisy_counts, least = self._noisy(first, last), self.source.least[first:last]
+        lattice = self.source.noise.lattice
+        for place, (noisy, enough) in enumerate(zip(noisy_counts, least, strict=True)):
+            if noisy >= lattice * enough:
                 hits = np.arange(place + 1) == place
-                return Drawn((None, self.source.gauge.value(noisy)), hits.astype(np.intp), hits)
+                return Drawn((None, self.source.value(noisy)), hits.astype(np.intp), hits)
         count = last - first
         return Drawn((None,), np.zeros(count, np.intp), np.zeros(count, np.bool_))
 
-    def _steps(self, first: int, last: int) -> Iterable[int]:
+    def _noisy(self, first: int, last: int) -> Iterable[int]:
         counts, noise = self.counts(first, last), self.noise
         if noise is None:
             return counts
-        return (operator.index(count) + next(noise) for count in counts)
+        lattice, moved = self.source.noise.lattice, self.source.noise.weight * self.offset
+        return (lattice * operator.index(count) - moved + next(noise) for count in counts)
 
 
 @final
@@ -189,6 +225,7 @@ def batch_by_key(
     epsilon: float,
     *,
     sensitivity: int = 1,
+    monotone: bool = False,
     gauge: Gauge = COUNTED,
     name: str | None = None,
     question: str = "",
@@ -204,6 +241,7 @@ def batch_by_key(
         threshold: the least noisy value that is published, as it is shown.
         epsilon: ε of one test; the noise has rate ε/sensitivity.
         sensitivity: the most any one count changes when a unit is added or removed, in steps.
+        monotone: whether adding a unit lowers none of them; then they carry the offset of a session that has one.
         gauge: how steps are shown.
         name: what the transcript calls them.
         question: what was asked, as the ledger keeps it.
@@ -218,10 +256,11 @@ def batch_by_key(
         raise InvalidParameter("keys", keys, f"a list whose members are each {PUBLISHABLE}") from None
     if not declared or len(set(declared)) < len(declared):
         raise InvalidParameter("keys", keys, "a list of at least one key, each once")
-    rate = rate_for(epsilon, sensitivity)
+    noise = CountNoise.natural(epsilon, sensitivity)
     least = gauge.least(checks.threshold(threshold, "threshold"))
-    test = _test(algorithm_name(name, "batch_by_key", counts), least, rate, epsilon, gauge, question)
-    drawing = NoisyCounts(counts, (least,) * len(declared), rate, gauge, counts_when_due)
+    test = _test(algorithm_name(name, "batch_by_key", counts), least, noise, epsilon, gauge, question)
+    adds = sensitivity if checks.flag(monotone, "monotone") else None
+    drawing = NoisyCounts(counts, (least,) * len(declared), noise, gauge, counts_when_due, adds)
     return Batch((test,), declared, drawing)
 
 
@@ -231,6 +270,7 @@ def batch_by_name(
     thresholds: Sequence[float],
     epsilon: float,
     *,
+    monotone: bool = False,
     questions: Sequence[str] | None = None,
     counts_when_due: CountsWhenDue | None = None,
 ) -> Batch:
@@ -241,6 +281,7 @@ def batch_by_name(
         names: what the transcript calls them.
         thresholds: the least noisy count that each publishes.
         epsilon: ε of one test.
+        monotone: whether adding a unit lowers none of them; then they carry the offset of a session that has one.
         questions: what each test asks, as the ledger keeps it.
         counts_when_due: see `NoisyCounts`.
     """
@@ -249,22 +290,23 @@ def batch_by_name(
     for parameter, given in lists.items():
         if not isinstance(given, list | tuple) or not given or len(given) != len(names):
             raise InvalidParameter(parameter, given, "a list with one for each test, all of one length")
-    rate = rate_for(epsilon, 1)
+    noise = CountNoise.natural(epsilon, 1)
     least = tuple(COUNTED.least(checks.threshold(threshold, "threshold")) for threshold in thresholds)
     tests = tuple(
-        _test(checked_name(name), enough, rate, epsilon, COUNTED, question)
+        _test(checked_name(name), enough, noise, epsilon, COUNTED, question)
         for name, enough, question in zip(names, least, questions or repeat("", len(names)), strict=True)
     )
-    drawing = NoisyCounts(counts, least, rate, counts_when_due=counts_when_due)
+    adds = 1 if checks.flag(monotone, "monotone") else None
+    drawing = NoisyCounts(counts, least, noise, counts_when_due=counts_when_due, adds=adds)
     return Batch(tests, (None,) * len(tests), drawing)
 
 
-def _test(name: str, least: int, rate: Rate, epsilon: float, gauge: Gauge, question: str) -> Algorithm:
+def _test(name: str, least: int, noise: CountNoise, epsilon: float, gauge: Gauge, question: str) -> Algorithm:
     """Return one test of a batch, to price and name it by."""
-    accuracy = Accuracy.of(rate, above(least - 1)).through(gauge)
+    accuracy = Accuracy.of(noise, above(least - 1)).through(gauge)
     return batch_algorithm(name, epsilon, NotPrior(None), accuracy, question)
 
 
-def _noise(entropy: Entropy, rate: Rate) -> Iterator[int]:
+def _noise(entropy: Entropy, noise: CountNoise) -> Iterator[int]:
     while True:
-        yield from discrete_laplace_array(entropy, rate, _BLOCK).tolist()
+        yield from noise.draws(entropy, _BLOCK)

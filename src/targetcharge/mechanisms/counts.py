@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -32,16 +32,17 @@ from targetcharge import checks
 from targetcharge.accounting.targets import Between, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, algorithm_name
-from targetcharge.mechanisms.noise import Accuracy, NoiseLaw, exactly, rate_for
+from targetcharge.mechanisms.noise import COUNTED, Accuracy, CountNoise, NoiseLaw, exactly
 from targetcharge.outcomes import UNCHANGED, Side
 from targetcharge.randomness import discrete_laplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.algorithm import Support
-    from targetcharge.mechanisms.noise import Range
+    from targetcharge.mechanisms.noise import Gauge, Range, TotalLaw
     from targetcharge.randomness import Entropy
 
     Count = Callable[[Any], int]
@@ -51,20 +52,30 @@ _ITSELF: Final = object()
 """Stands for a noisy count that is published as it is."""
 
 
-def noisy_count(count: Count, epsilon: float, *, sensitivity: int = 1, name: str | None = None) -> Algorithm:
+def noisy_count(
+    count: Count, epsilon: float, *, sensitivity: int = 1, monotone: bool = False, name: str | None = None
+) -> Algorithm:
     """Return the algorithm that publishes a count plus discrete Laplace noise of rate ε/sensitivity.
 
     Args:
         count: a function of the data whose value is an integer.
         epsilon: ε of one run.
         sensitivity: the most the count changes when a unit is added or removed; an integer.
+        monotone: whether adding a unit never lowers it; then it carries the offset of a session that has one.
         name: what the transcript calls it.
     """
-    return _noisy("noisy_count", count, epsilon, sensitivity, name, _Ranges((), (_ITSELF,)))
+    ranges = _Ranges((), (_ITSELF,))
+    return _noisy("noisy_count", count, epsilon, sensitivity, name, ranges, monotone=monotone)
 
 
 def above_threshold(
-    count: Count, threshold: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
+    count: Count,
+    threshold: float,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    monotone: bool = False,
+    name: str | None = None,
 ) -> Algorithm:
     """Return the algorithm that publishes a noisy count where it is at least the threshold, else None.
 
@@ -75,10 +86,11 @@ def above_threshold(
         threshold: the least noisy count that is published.
         epsilon: ε of one run; the noise has rate ε/sensitivity.
         sensitivity: the most the count changes when a unit is added or removed; an integer.
+        monotone: whether adding a unit never lowers it; then it carries the offset of a session that has one.
         name: what the transcript calls it.
     """
-    ranges = _Ranges((_least(threshold),), (None, _ITSELF))
-    return _noisy("above_threshold", count, epsilon, sensitivity, name, ranges, target=NotPrior(None))
+    ranges, target = _Ranges((_least(threshold),), (None, _ITSELF)), NotPrior(None)
+    return _noisy("above_threshold", count, epsilon, sensitivity, name, ranges, target=target, monotone=monotone)
 
 
 def changed(
@@ -191,10 +203,11 @@ def _noisy(
     target: Target | None = None,
     targets: tuple[Support, ...] = ANY_PRIOR,
     prior: float | None = None,
+    monotone: bool = False,
 ) -> Algorithm:
     checks.function_of_data(count, "count")
-    rate = rate_for(epsilon, sensitivity)
-    index, publish = operator.index, ranges.publish
+    noise = CountNoise.natural(epsilon, sensitivity)
+    index, publish, rate = operator.index, ranges.publish, noise.rate
 
     def run(data: object, entropy: Entropy) -> object:
         return publish(index(count(data)) + discrete_laplace(entropy, rate))
@@ -207,9 +220,86 @@ def _noisy(
         targets=targets,
         default_target=target,
         oracle=_NoisyOracle(count, NoiseLaw.of(rate), ranges),
-        accuracy=Accuracy.of(rate, ranges.span),
+        accuracy=Accuracy.of(noise, ranges.span),
         prior=prior,
+        counted=NoisyCount(count, sensitivity, ranges) if checks.flag(monotone, "monotone") else None,
     )
+
+
+@final
+@dataclass(frozen=True)
+class NoisyCount:
+    """A count that no unit lowers, and what is published of it: it may carry a session's offset.
+
+    Attributes:
+        count: a function of the data whose value is an integer, in steps.
+        sensitivity: the most steps that a unit adds.
+        ranges: what is published of the noisy count.
+        gauge: how steps are shown.
+    """
+
+    count: Count
+    sensitivity: int
+    ranges: _Ranges
+    gauge: Gauge = COUNTED
+
+    @property
+    def at_least(self) -> bool:
+        """Return whether it is published from some value on, and nothing below."""
+        return self.ranges.labels in ((None, _ITSELF), (_ITSELF,))
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Carried:
+    """Data, and the offset that numbers of it carry. As secret as the data."""
+
+    data: object
+    offset: int
+
+
+def carrying(algorithm: Algorithm, offset: OffsetNoise) -> Algorithm:
+    """Return an algorithm whose count carries the offset of a session: its data is `Carried`."""
+    counted = algorithm.counted
+    if counted is None:
+        raise InvalidParameter("algorithm", algorithm, "one whose count is declared monotone")
+    noise = CountNoise.carried(offset, counted.sensitivity)
+    ranges = _Ranges(tuple(noise.lattice * start for start in counted.ranges.starts), counted.ranges.labels)
+    return replace(
+        algorithm,
+        run=_CarriedRun(counted, noise, ranges),
+        oracle=_NoisyOracle(_CarriedCount(counted.count, noise.lattice), noise.law, ranges),
+        accuracy=Accuracy.of(noise, counted.ranges.span).through(counted.gauge),
+    )
+
+
+@final
+@dataclass(frozen=True)
+class _CarriedRun:
+    counted: NoisyCount
+    noise: CountNoise
+    ranges: _Ranges
+
+    def __call__(self, data: object, entropy: Entropy) -> object:
+        """Return what is published of the count, less its share of the offset, with fresh noise."""
+        assert isinstance(data, Carried)  # noqa: S101 - only a session with an offset asks it
+        noise = self.noise
+        value = noise.lattice * operator.index(self.counted.count(data.data)) - noise.weight * data.offset
+        published = self.ranges.publish(value + noise.draw(entropy))
+        return self.counted.gauge.value(noise.shown(published)) if type(published) is int else published
+
+
+@final
+@dataclass(frozen=True)
+class _CarriedCount:
+    """A count in steps of the lattice, as previews ask for it: without an offset, which is part of the law."""
+
+    count: Count
+    lattice: int
+
+    def __call__(self, data: object) -> int:
+        """Return the true count."""
+        return self.lattice * operator.index(self.count(data))
 
 
 @final
@@ -266,7 +356,7 @@ class _NoisyOracle:
     """The law of what is published of a noisy count."""
 
     count: Count
-    noise: NoiseLaw
+    noise: NoiseLaw | TotalLaw
     ranges: _Ranges
 
     def probability(self, data: object, outcome: object) -> float:

@@ -124,7 +124,7 @@ def distinct_count(
         delta=0.0,
         run=run,
         default_target=None if least is None else NotPrior(None),
-        accuracy=Accuracy(0.0, 0, exactly if least is None else above(least - 1), gauge),
+        accuracy=Accuracy(0.0, (0, 0), exactly if least is None else above(least - 1), gauge),
     )
 
 

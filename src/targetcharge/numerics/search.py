@@ -34,6 +34,14 @@ def largest_integer(good: Callable[[int], bool], limit: int = 2**62) -> int:
     return low
 
 
+def smallest_integer(good: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the smallest good n of low … high, for a predicate that is false up to some n and true beyond.
+
+    `good(high)` is taken as true.
+    """
+    return high - largest_integer(lambda less: good(high - less), high - low)
+
+
 def largest_real(good: Callable[[float], bool], low: float, high: float, relative: float = 1e-12) -> float:
     """Return a good point, at most `relative` below the largest good point of [low, high].
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, Literal, Protocol, final
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.randomness.laplace import Rate
+
+Noise = Literal["laplace", "geometric", "gumbel"]
 
 CONFIDENCE: Final = 0.95
 """Of intervals: the true value lies in at least so many of them."""
@@ -62,6 +64,14 @@ class IntegerLaw(Protocol):
 
     def at_least(self, value: int) -> float:
         """Return Pr[X ≥ value]."""
+        ...
+
+    def at_most_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_most` for each value of an array."""
+        ...
+
+    def at_least_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_least` for each value of an array."""
         ...
 
     def quantile(self, probability: float) -> int:
@@ -109,6 +119,10 @@ class LaplaceLaw:
             return self.decay(value) / (1 + self.decay(1))
         return (1 + self.decay(1) * self.shortfall(-value)) / (1 + self.decay(1))
 
+    def at_most_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_most` for each value of an array."""
+        return self.at_least_array(-values)
+
     def at_least_array(self, values: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `at_least` for each value of an array."""
         p, tail = self.decay(1), np.exp(-self.rate * np.abs(values))
@@ -141,6 +155,11 @@ class LaplaceLaw:
     def margin(self, confidence: float = CONFIDENCE) -> int:
         """Return the smallest w with Pr[|X| > w] = 2p^{w+1}/(1+p) ≤ 1 - confidence, p = e^-rate."""
         return max(0, math.ceil(math.log(2 / ((1 - confidence) * (1 + self.decay(1)))) / self.rate - 1))
+
+    def margins(self, confidence: float = CONFIDENCE) -> tuple[int, int]:
+        """Return the margin on either side."""
+        margin = self.margin(confidence)
+        return margin, margin
 
     def quantile(self, probability: float) -> int:
         """Return the smallest k with Pr[X ≤ k] ≥ probability."""
@@ -187,6 +206,14 @@ class GeometricLaw:
     def at_least(self, value: int) -> float:
         """Return Pr[X ≥ value]."""
         return 1.0 if value < 0 else math.exp(-self.rate * min(value, _FAR))
+
+    def at_most_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_most` for each value of an array."""
+        return -np.expm1(-self.rate * np.maximum(values + 1, 0.0))
+
+    def at_least_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_least` for each value of an array."""
+        return np.exp(-self.rate * np.maximum(values, 0.0))
 
     def quantile(self, probability: float) -> int:
         """Return the smallest k with Pr[X ≤ k] = 1 - e^{-rate·(k+1)} ≥ probability."""
@@ -242,6 +269,14 @@ class GumbelLaw:
         """Return Pr[X ≥ value]."""
         return -math.expm1(-self._intensity(value - 1))
 
+    def at_most_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_most` for each value of an array."""
+        return np.exp(-np.exp(np.minimum(-self.rate * values, _LARGEST_EXPONENT)))
+
+    def at_least_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_least` for each value of an array."""
+        return -np.expm1(-np.exp(np.minimum(-self.rate * (values - 1), _LARGEST_EXPONENT)))
+
     def quantile(self, probability: float) -> int:
         """Return the smallest k with Pr[X ≤ k] ≥ probability."""
         steps = -math.log(-math.log(_checked(probability)))
@@ -255,6 +290,13 @@ class GumbelLaw:
     def _likely(self) -> range:
         """Return all values but those that add less than 1e-15 to the moments."""
         return range(-math.ceil(4 / self.rate) - 1, math.ceil(50 / self.rate) + 2)
+
+
+def law_of(noise: Noise, rate: Rate) -> IntegerLaw:
+    """Return the law of a kind of noise at a rate."""
+    if noise == "laplace":
+        return LaplaceLaw.of(rate)
+    return GeometricLaw.of(rate) if noise == "geometric" else GumbelLaw.of(rate)
 
 
 def _checked(probability: float) -> float:

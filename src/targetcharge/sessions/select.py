@@ -112,7 +112,7 @@ class Candidates:
             return [priced.draw(data, entropy) for priced in self.priced]
         drawing = self.batch.drawing
         assert isinstance(drawing, NoisyCounts)  # noqa: S101 - checked when it was made
-        return [drawing.gauge.value(steps) for steps in drawing.draw(data, entropy)]
+        return [drawing.value(noisy) for noisy in drawing.draw(data, entropy)]
 
     def answer(self, index: int, outcome: object, seq: int, received: float, snapshot: int) -> Answer:
         """Return the answer that releases a candidate."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.accounting.meter.tariff import Price, Tariff, exact_tariff, renyi_tariff
+from targetcharge.accounting.meter.tariff import Price, Tariff, exact_tariff, renyi_tariff, sparse_tariff
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, up
@@ -25,6 +25,7 @@ from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from targetcharge.accounting.sparse import OffsetNoise
     from targetcharge.accounting.targets import Target
 
 _PLAIN: Final = NotPrior(prior=False)
@@ -150,6 +151,16 @@ class Meter:
         tariff = renyi_tariff(rest, query_epsilon, target, order)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
+    @classmethod
+    def sparse(cls, budget: Budget, offset: OffsetNoise, *, computation_delta: float = 0.0) -> Meter:
+        """Return a meter that counts hits of at-least questions whose numbers carry a session's offset.
+
+        Args (others as in `__init__`):
+            offset: the laws and rates of the offset and of the fresh noise.
+        """
+        rest = check_budget(budget) if offset.noise == "geometric" else _less(budget, computation_delta)
+        return cls(budget, sparse_tariff(rest, offset), computation_delta)
+
     @property
     def guarantee(self) -> Budget:
         """Return the (ε, δ) of the whole session, however it ends."""
@@ -231,7 +242,7 @@ class Meter:
         left = self._tariff.capacity - self._totals.spent - held
         if price.grains * checks.hits(count, "count") > left:
             asked, rest = price.value * count, price.value * (max(0, left) / price.grains)
-            hits = (" hit" if asked == 1 else " hits") if self._tariff.name == "exact" else ""
+            hits = (" hit" if asked == 1 else " hits") if self._tariff.name != "renyi" else ""
             sentence = (
                 f"this could cost {asked:.4g}{hits} on the {self._tariff.name} meter and {rest:.4g} is left:"
                 f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it. Ask for less,"
@@ -268,6 +279,8 @@ class Meter:
         """
         spent = min(self._totals.spent, self._tariff.capacity) if self._individual else self._totals.spent
         total = self._tariff.total(spent)
+        if self._tariff.order == math.inf:  # a pure guarantee
+            return Odometer(total, from_grains(self._totals.delta), self.hits, self.hits_left)
         epsilon = up((total - math.log(self._hit_delta / self._alternatives)) / (self._tariff.order - 1))
         delta = self._hit_delta + from_grains(self._totals.delta)
         return Odometer(epsilon, delta, self.hits, self.hits_left)

@@ -27,7 +27,9 @@ from targetcharge.accounting.renyi import (
     renyi_hits,
     total_of_budget,
 )
-from targetcharge.accounting.targets import NOT_PRIOR, NotPrior, Target
+from targetcharge.accounting.sparse import offset_hits
+from targetcharge.accounting.sparse.bounds import running_order, running_total
+from targetcharge.accounting.targets import NOT_PRIOR, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.sparse import OffsetNoise
     from targetcharge.accounting.targets import Kind
 
 
@@ -127,7 +130,79 @@ class RenyiTariff:
         return from_grains(grains)
 
 
-Tariff = ExactTariff | RenyiTariff
+@dataclass(frozen=True)
+class SparseTariff:
+    """One grain a hit of an at-least question whose number carries the session's offset.
+
+    Attributes:
+        offset: the laws and rates of the offset and of the fresh noise.
+        capacity: the most grains that may ever be charged.
+        order: the Rényi order at which running totals are told; infinite where the guarantee is pure.
+        typical: the price of a hit.
+    """
+
+    offset: OffsetNoise
+    capacity: int
+    order: float
+    typical: Price
+    name: Literal["sparse"] = field(default="sparse", init=False)
+
+    @property
+    def always_paid_epsilon(self) -> float:
+        """Return the largest ε of a computation whose every outcome is paid that costs one hit.
+
+        In a pure session it adds its own ε. Under Gumbel noise bounded range ε2 costs a hit at every λ, and a
+        computation with half of that ε has it (docs/theory/offsets.md#always-paid).
+        """
+        return self.offset.query_epsilon / (1 if self.offset.noise == "geometric" else 2)
+
+    def quote(self, target: Target, epsilon: float) -> Price:
+        """Return one hit, for an at-least question at the session's ε or one that is always paid; else NotAllowed.
+
+        That a question with NotPrior(None) is an at-least question is for the session to check.
+        """
+        if target == NotPrior(None):
+            return self.typical
+        if isinstance(target, Everything) and target.check_epsilon(epsilon) <= self.always_paid_epsilon:
+            return self.typical
+        if isinstance(target, Everything):
+            sentence = (
+                f"on a sparse meter a computation whose every outcome is paid has epsilon up to"
+                f" {self.always_paid_epsilon:.4g}, and this one has {epsilon:g}: make it more private, or open the"
+                " session with "
+            )
+            raise NotAllowed(sentence, Setting("meter", "renyi"))
+        raise only_at_least(f"{target!r}")
+
+    def total(self, grains: int) -> float:
+        """Return charged hits as a total of Rényi prices, the offset's first move included; as ε if it is pure."""
+        return running_total(self.offset, grains, self.order)
+
+
+def only_at_least(asked: str) -> NotAllowed:
+    """Return the error of a question that a sparse meter does not take."""
+    sentence = (
+        f"a sparse meter takes only questions whether a count that no unit lowers is at least a threshold, and"
+        f" {asked} is none: open the session with "
+    )
+    return NotAllowed(sentence, Setting("meter", "exact"))
+
+
+Tariff = ExactTariff | RenyiTariff | SparseTariff
+
+
+@lru_cache(maxsize=64)
+def sparse_tariff(budget: Budget, offset: OffsetNoise) -> SparseTariff:
+    """Return the tariff of a session with this offset."""
+    laws = offset.noise, offset.questions
+    capacity = offset_hits(
+        offset.offset_epsilon, offset.query_epsilon, budget, *laws, offset_noise=offset.offset_noise or None
+    )
+    if not capacity:
+        expected = f"such that ({budget.epsilon:g}, {budget.delta:g}) covers a hit: lower the rates"
+        raise InvalidParameter("query_epsilon", offset.query_epsilon, expected)
+    order = running_order(offset, capacity, budget.delta)
+    return SparseTariff(offset, capacity, order, Price(1, 1.0, (offset,)))
 
 
 def exact_tariff(budget: Budget, query_epsilon: float, targets: Target | Iterable[Target]) -> ExactTariff:

@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Final, final
 from scipy.special import betainc
 
 from targetcharge import checks
+from targetcharge.accounting import prices
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.exact.certificate import FLOOR
 from targetcharge.accounting.exact.lattice import Lattice
+from targetcharge.accounting.renyi import best_order_for_hits
 from targetcharge.accounting.sparse.games import GumbelGame, LaplaceGame
 from targetcharge.accounting.sparse.gumbel import falling_delta, gumbel_levels, rising_delta
 from targetcharge.accounting.sparse.noise import SHARES, OffsetNoise
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.exact.lattice import Level
     from targetcharge.accounting.exact.levels import Game
-    from targetcharge.accounting.sparse.noise import Noise, OffsetLaw, Questions
+    from targetcharge.accounting.sparse.noise import OffsetLaw, Questions
     from targetcharge.accounting.targets import Kind
+    from targetcharge.randomness.laws import Noise
 
     Profile = Callable[[float], float]
     """δ' at any ε', also below 0."""
@@ -82,9 +85,7 @@ def offset_delta(
         offset_noise: the law of the offset; left out, that of the noise, or "laplace" with Gumbel noise.
     """
     session = OffsetNoise(offset_epsilon, query_epsilon, noise, questions, offset_noise or "")
-    hits, epsilon = checks.hits(hits), checks.epsilon_or_zero(epsilon)
-    start = usual_share(noise, questions, hits)
-    return best_coupling(session, start, lambda coupling: coupling.delta(hits, epsilon))[0]
+    return _delta(session, checks.hits(hits), checks.epsilon_or_zero(epsilon))
 
 
 def offset_epsilon(
@@ -124,7 +125,15 @@ def offset_hits(
         checks.positive_delta(check_budget(budget).delta)
     about = Coupling(session, usual_share(noise, questions, 30)).hits(check_budget(budget))
     start = usual_share(noise, questions, max(1, about))
-    return int(-best_coupling(session, start, lambda coupling: -coupling.hits(budget))[0])
+    hits = int(-best_coupling(session, start, lambda coupling: -coupling.hits(budget))[0])
+    while _delta(session, hits + 1, budget.epsilon) <= budget.delta:  # on a lattice that was made for so many
+        hits += 1
+    return hits
+
+
+def _delta(session: OffsetNoise, hits: int, epsilon: float) -> float:
+    start = usual_share(session.noise, session.questions, hits)
+    return best_coupling(session, start, lambda coupling: coupling.delta(hits, epsilon))[0]
 
 
 def gumbel_delta(query_epsilon: float, hits: int, epsilon: float) -> float:
@@ -158,6 +167,33 @@ def gumbel_hits(query_epsilon: float, budget: Budget) -> int:
     return largest_integer(
         lambda hits: gumbel_delta(query_epsilon, hits, budget.epsilon) <= budget.delta, _MOST_HITS
     )
+
+
+def running_total(session: OffsetNoise, hits: int, order: float) -> float:
+    """Return the logarithm of the Rényi moment of an at-least session with so many hits so far, from above.
+
+    It is analysed at λ = 0.6, which is about the best; a geometric offset has one direction at λ = 1. The
+    guarantee of geometric noise is pure: there it is the ε so far.
+    """
+    if session.noise == "geometric":
+        return session.offset_epsilon + hits * session.query_epsilon
+    first, price = 0.6 * session.offset_epsilon, _running_game(session).kappa(order, session.query_epsilon / 5)
+    if session.offset_noise == "laplace":
+        return up(prices.q_target(order, first, 1.0) + hits * price)
+    exponent, query = order - 1, session.query_epsilon
+    falling = exponent * query - math.log1p(exponent * -math.expm1(-query))
+    return up(max(exponent * first + hits * price, hits * falling))
+
+
+def running_order(session: OffsetNoise, hits: int, delta: float) -> float:
+    """Return the order at which so many hits have the smallest running figure; infinite for geometric noise."""
+    if session.noise == "geometric":
+        return math.inf
+    return best_order_for_hits(_running_game(session), session.query_epsilon / 5, hits, delta)
+
+
+def _running_game(session: OffsetNoise) -> Game:
+    return GumbelGame(3, 2) if session.noise == "gumbel" else LaplaceGame(3, 2)
 
 
 def best_coupling(
@@ -256,7 +292,8 @@ class Coupling:
             return lambda epsilon: falling_delta(query, hits, epsilon)
         if noise == "laplace":
             return lambda epsilon: _one_sided_delta(query, hits, epsilon)
-        return lambda epsilon: max(0.0, up(-math.expm1(min(0.0, epsilon - hits * query))))
+        pure = self.session.offset_epsilon + hits * query  # rounded to nearest, as plain composition is
+        return lambda epsilon: -math.expm1(min(0.0, epsilon - pure))
 
     def _levels(self, hits: int | None, lattice_of: LatticeOf) -> Iterator[Level]:
         """Return the certified levels of the questions' game, for so many hits or as many as can be counted."""
@@ -288,8 +325,8 @@ class Coupling:
         loss λε1 in one direction; the other is analysed at λ = 1, where it has none.
         """
         first, query = self.first, self.session.query_epsilon
-        if self.session.noise == "geometric":
-            return lambda epsilon: questions(epsilon - first)
+        if self.session.noise == "geometric":  # whose offset is paid with its questions
+            return questions
         if self.session.offset_noise == "geometric":
             return lambda epsilon: max(questions(epsilon - first), falling_delta(query, hits, epsilon))
         higher, lower = 1 / (1 + math.exp(-first)), 1 / (1 + math.exp(first))

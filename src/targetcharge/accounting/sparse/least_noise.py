@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.accounting.sparse.noise import Noise, OffsetLaw, Questions
+    from targetcharge.accounting.sparse.noise import OffsetLaw, Questions
+    from targetcharge.randomness.laws import Noise
 
     Array = NDArray[np.float64]
 

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, final
+from typing import Final, Literal, final
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
 from targetcharge.randomness.laplace import Rate
-from targetcharge.randomness.laws import GeometricLaw, GumbelLaw, LaplaceLaw
+from targetcharge.randomness.laws import Noise, law_of
 
-if TYPE_CHECKING:
-    from targetcharge.randomness.laws import IntegerLaw
-
-Noise = Literal["laplace", "geometric", "gumbel"]
 OffsetLaw = Literal["laplace", "geometric"]
 Questions = Literal["any", "at least"]
 
@@ -77,14 +73,6 @@ class OffsetNoise:
     @property
     def standard_deviation(self) -> float:
         """Return the standard deviation of a number with sensitivity 1, offset included, as it is drawn."""
-        offset = _law(self.offset_noise or "laplace", self.offset_epsilon / self.lattice)
-        fresh = _law(self.noise, self.query_epsilon / self.lattice)
+        offset = law_of(self.offset_noise or "laplace", Rate.at_most(self.offset_epsilon / self.lattice))
+        fresh = law_of(self.noise, Rate.at_most(self.query_epsilon / self.lattice))
         return math.sqrt(offset.variance + fresh.variance) / self.lattice
-
-
-def _law(noise: Noise, rate: float) -> IntegerLaw:
-    """Return the law that is drawn at a rate for one step of the lattice."""
-    drawn = Rate.at_most(rate)
-    if noise == "laplace":
-        return LaplaceLaw.of(drawn)
-    return GeometricLaw.of(drawn) if noise == "geometric" else GumbelLaw.of(drawn)

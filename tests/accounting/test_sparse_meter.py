@@ -1,0 +1,71 @@
+"""Sparse meters: hits of at-least questions in a session with an offset."""
+
+import math
+
+import pytest
+
+import targetcharge as tc
+from targetcharge.accounting import Meter, OffsetNoise, least_noise, offset_hits
+
+BUDGET = tc.Budget(1.0, 1e-6)
+ABOVE = tc.NotPrior(None)
+
+
+@pytest.mark.parametrize("hits", [3, 10, 30])
+def test_a_sparse_meter_grants_the_hits_that_its_rates_were_chosen_for(hits):
+    law = least_noise(BUDGET, hits).law
+    meter = Meter.sparse(BUDGET, law)
+    assert meter.tariff.capacity >= hits
+    assert meter.tariff.capacity == offset_hits(
+        law.offset_epsilon, law.query_epsilon, BUDGET, law.noise, law.questions, offset_noise=law.offset_noise
+    )
+    price = meter.quote(ABOVE, law.query_epsilon)
+    meter.charge(price, meter.hits_left)
+    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and 0 is left"):
+        meter.check(price)
+
+
+def test_what_a_sparse_meter_does_not_take_names_one_that_does():
+    meter = Meter.sparse(BUDGET, least_noise(BUDGET, 10).law)
+    for target in (tc.NotPrior(False), tc.Between(1, 5), tc.Boundary(), tc.Disagreement()):
+        with pytest.raises(tc.NotAllowed, match="meter='exact'"):
+            meter.quote(target, 0.1)
+
+
+def test_what_is_always_paid_costs_a_hit_if_it_is_private_enough():
+    gumbel = Meter.sparse(BUDGET, OffsetNoise(0.2, 0.1, "gumbel", "at least"))
+    assert gumbel.quote(tc.Everything(), 0.05).grains == 1
+    with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.05, and this one has 0\.051"):
+        gumbel.quote(tc.Everything(), 0.051)
+    pure = Meter.sparse(tc.Budget(1.0, 0.0), OffsetNoise(0.2, 0.1, "geometric", "at least"))
+    assert pure.quote(tc.Everything(), 0.1).grains == 1
+    with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.1"):
+        pure.quote(tc.Everything(), 0.11)
+
+
+def test_the_odometer_of_a_pure_session_is_what_it_has_cost():
+    meter = Meter.sparse(tc.Budget(1.0, 0.0), OffsetNoise(0.2, 0.1, "geometric", "at least"))
+    assert (meter.tariff.capacity, meter.odometer().delta) == (8, 0.0)
+    assert meter.odometer().epsilon == pytest.approx(0.2)
+    meter.charge(meter.quote(ABOVE, 0.1), 3)
+    assert meter.odometer().epsilon == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("offset_noise", ["laplace", "geometric"])
+def test_the_odometer_of_gumbel_noise_holds_for_either_direction(offset_noise):
+    law = OffsetNoise(0.2, 0.1, "gumbel", "at least", offset_noise)
+    meter = Meter.sparse(tc.Budget(1.5, 1e-6), law)
+    figures = [meter.odometer().epsilon]
+    for _ in range(3):
+        meter.charge(meter.quote(ABOVE, 0.1))
+        figures.append(meter.odometer().epsilon)
+    assert figures == sorted(figures)
+    # A running figure is no smaller than the guarantee of a session that stops there, whatever the direction.
+    for hits, epsilon in enumerate(figures[1:], start=1):
+        assert epsilon >= tc.accounting.offset_epsilon(0.2, 0.1, hits, 1e-6, "gumbel", "at least") * 0.99
+        assert math.isfinite(epsilon)
+
+
+def test_rates_that_cover_no_hit_are_refused_by_name():
+    with pytest.raises(tc.InvalidParameter, match="query_epsilon is 2"):
+        Meter.sparse(BUDGET, OffsetNoise(2.0, 2.0, "geometric", "at least"))
