@@ -17,7 +17,7 @@ from targetcharge.streaming.copies import seeded_copies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.streaming.copies import Copies, Kind, Make
+    from targetcharge.streaming.copies import Copies, SketchKind, Make
 
 _PLENTY: Final = 30_000.0
 """Over the copies, an ε' under which nothing ends: this is about speed."""
@@ -27,7 +27,7 @@ def speed_table(updates: int = 50_000) -> Table:
     """Return the table for 30 and 300 copies."""
     table = Table("sketch", "copies", "updates/s", "the copies alone", "share of time in private consensus")
     table.title, table.title_justify = f"{updates:,} updates, a value published after each", "left"
-    cases: list[tuple[str, Kind | Make, int, int]] = [
+    cases: list[tuple[str, SketchKind | Make, int, int]] = [
         ("DistinctValues(256)", DistinctValues(256), 30, updates),
         ("SecondMoment(61)", SecondMoment(61), 30, updates),
         ("SecondMoment(122)", SecondMoment(122), 30, updates),
@@ -45,25 +45,25 @@ def speed_table(updates: int = 50_000) -> Table:
     return table
 
 
-def _making(kind: Kind | Make, copies: int) -> dict[str, Callable[[], object]]:
+def _making(kind: SketchKind | Make, copies: int) -> dict[str, Callable[[], object]]:
     return {"make stream": partial(_new_stream, kind, copies), "make copies": partial(_new_copies, kind, copies)}
 
 
-def _new_stream(kind: Kind | Make, copies: int) -> RobustStream:
+def _new_stream(kind: SketchKind | Make, copies: int) -> RobustStream:
     return RobustStream(kind, copies, tc.Budget(min(500.0, _PLENTY / copies**1.5), 1e-6), smallest=100.0)
 
 
-def _new_copies(kind: Kind | Make, copies: int) -> Copies:
+def _new_copies(kind: SketchKind | Make, copies: int) -> Copies:
     entropy = SystemEntropy()
     return kind.copies(copies, entropy) if hasattr(kind, "copies") else seeded_copies(kind, copies, entropy)
 
 
-def _stream(kind: Kind | Make, copies: int, items: np.ndarray) -> None:
+def _stream(kind: SketchKind | Make, copies: int, items: np.ndarray) -> None:
     if len(_new_stream(kind, copies).follow(items)) < len(items):
         msg = "the budget ended on the way"
         raise RuntimeError(msg)
 
 
-def _alone(kind: Kind | Make, copies: int, items: np.ndarray) -> None:
+def _alone(kind: SketchKind | Make, copies: int, items: np.ndarray) -> None:
     made = _new_copies(kind, copies)
     made.follow(made.check(items, None), None)

@@ -39,9 +39,7 @@ Seed = Annotated[int, typer.Option(help="The search is reproducible from it.")]
 
 
 def audit(
-    what: Annotated[
-        str, typer.Argument(metavar=_FORM, help="A @tc.private algorithm, or a function of the data.")
-    ],
+    what: Annotated[str, typer.Argument(metavar=_FORM, help="A @tc.private algorithm, or a function of data.")],
     *,
     data0: Annotated[str, typer.Option(help="An input: a Python literal, a JSON file, or a name in FILE.py.")],
     data1: Annotated[str, typer.Option(help="A neighbour of it, likewise.")],
@@ -73,12 +71,9 @@ def audit(
     bar = Progress("running", *columns, console=console, transient=True, auto_refresh=False, disable=quiet)
     with redirect_stdout(sys.stderr), bar as progress:  # what the audited code prints
         name, function, module = _load(what)
-        task = progress.add_task("runs")
+        task, claim = progress.add_task("runs"), None if epsilon is None else tc.Budget(epsilon, delta or 0.0)
         verdict = black_box(
-            function,
-            _value("--data0", data0, module),
-            _value("--data1", data1, module),
-            None if epsilon is None else tc.Budget(epsilon, delta or 0.0),
+            *(function, _value("--data0", data0, module), _value("--data1", data1, module), claim),
             relation=relation,
             runs=runs,
             confidence=confidence,

@@ -113,7 +113,7 @@ class MonitorRun:
                 until_end.callback(engine.close)
                 rehearsal = opening.rehearse(engine)
                 rules = _checked_rules(rehearsal, self.file)
-                self._days(_monitor(rehearsal, rules, self.file))
+                self._days(Monitor(rehearsal, rules, self.file.day, name=self.file.name))
             noted = until_end.enter_context(note_locked(ledger, self.notify))
             stop = until_end.enter_context(stoppable())
             if is_first(opening):
@@ -121,7 +121,8 @@ class MonitorRun:
             else:  # maybe since the wait: then it says which files the source had
                 engine = None
             table = until_end.enter_context(opening.open(engine or opening.engine()))
-            checked = _monitor(table, rules or _checked_rules(table, self.file), self.file)
+            rules = rules or _checked_rules(table, self.file)
+            checked = Monitor(table, rules, self.file.day, name=self.file.name)
             delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)
             looked, fired, refusal = self._catch_up(checked, delivery, stop)
             left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
@@ -175,7 +176,7 @@ class MonitorRun:
         """Print what would be asked first. The ledger is read and not opened: nothing is noted beside it."""
         opening = _opening(self.file)
         with rehearsed(opening, lambda table: _checked_rules(table, self.file)) as (table, rules):
-            checked = _monitor(table, rules, self.file)
+            checked = Monitor(table, rules, self.file.day, name=self.file.name)
             if not is_first(opening):
                 entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
                 checked.learn(answer for entry in entries for answer in answers_in(entry))
@@ -221,10 +222,6 @@ def _checked_rules(table: tc.Table, file: MonitorFile) -> list[CheckedRule]:
         with written_at(place), given_by(names_of(rule.where)):
             checked.append(check_rule(rule, table, day))
     return checked
-
-
-def _monitor(table: tc.Table, rules: list[CheckedRule], file: MonitorFile) -> Monitor:
-    return Monitor(table, rules, file.day, name=file.name)
 
 
 def _date(option: str, text: str | None) -> dt.date | None:

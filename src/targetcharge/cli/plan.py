@@ -50,9 +50,7 @@ def plan(
     target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
     width: Width = None,
     q: Q = None,
-    caution: Annotated[
-        float | None, typer.Option(help="How readily doubt is marked, for --target boundary; 1 as in the paper.")
-    ] = None,
+    caution: Annotated[float | None, typer.Option(help="Of --target boundary; 1 as in the paper.")] = None,
     as_json: Json = False,
     plot: Annotated[Path | None, typer.Option(help="Draw ε' against hits into this file.")] = None,
 ) -> None:

@@ -220,10 +220,8 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
 def names_of(asked: object, spell: Spell = str) -> dict[str, str]:
     """Return what parameters of the library are called here, of a question or what it is about, if otherwise."""
     names = {"threshold": spell("side")} if isinstance(asked, questions.SideQuestion) else {}
-    what = getattr(asked, "what", asked)
-    if isinstance(what, questions.Sum | questions.Distinct):
-        names["column"] = spell("sum" if isinstance(what, questions.Sum) else "distinct")
-    return names
+    of_column = {questions.Sum: "sum", questions.Distinct: "distinct"}.get(type(getattr(asked, "what", asked)))
+    return names | ({"column": spell(of_column)} if of_column else {})
 
 
 def read_items(path: Path) -> list[Item]:

@@ -130,9 +130,8 @@ class Results:
         writer = csv.writer(text, lineterminator="\n")
         rows: list[tuple[object, ...]] = [(*self.checked.heads, *_COLUMNS)]
         for label, answer in zip(self.labels(), self.answers, strict=True):
-            low, high = answer.interval or (None, None)
-            cells = _plain_outcome(answer.outcome), answer.hit, answer.price, low, high, answer.scale, answer.seq
-            rows.append((*label, *cells))
+            cost, ends = (answer.hit, answer.price), answer.interval or (None, None)
+            rows.append((*label, _plain_outcome(answer.outcome), *cost, *ends, answer.scale, answer.seq))
         rows += [(*label, *[None] * len(_COLUMNS)) for label in self.unanswered]
         for row in rows:
             writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])

@@ -152,7 +152,7 @@ class SparseTariff:
         """Return the largest ε of a computation whose every outcome is paid that costs one hit.
 
         In a pure session it adds its own ε. Under Gumbel noise bounded range ε2 costs a hit at every λ, and a
-        computation with half of that ε has it (docs/theory/offsets.md#always-paid).
+        computation with half of that ε has it (docs/theory/offsets.md#at-least).
         """
         return self.offset.query_epsilon / (1 if self.offset.noise == "geometric" else 2)
 
