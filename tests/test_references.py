@@ -20,6 +20,7 @@ REFERENCES = [
     "accounting/interactions.py",
     "accounting/naive_exact.py",
     "accounting/neighbours.py",
+    "accounting/offset_games.py",
     "audit/sampling/float_laplace.py",
     "audit/sampling/shared_generator.py",
     "audit/sampling/sparse_vector.py",
