@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from targetcharge.engines.engine import Contributions, Engine
-from targetcharge.identity import EQUAL
+from targetcharge.identity import Identity
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.tree import All, Any, Compare, Kind, Like, Missing, Not, OneOf, Operator, Settled
@@ -43,7 +43,7 @@ class NaiveEngine(Engine):
 
     @property
     def identity(self):
-        return EQUAL
+        return Identity()
 
     @property
     def snapshot(self):

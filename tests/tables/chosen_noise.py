@@ -57,8 +57,8 @@ def choose_noise(monkeypatch):
     """Let all noise of tables be chosen, in algorithms that are made from now on."""
     counts = importlib.import_module("targetcharge.mechanisms.counts")
     monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(rate))
-    batch = importlib.import_module("targetcharge.mechanisms.batch")
-    monkeypatch.setattr(batch, "discrete_laplace_array", lambda _entropy, rate, count: _Several(rate, count))
+    noise = importlib.import_module("targetcharge.mechanisms.noise")
+    monkeypatch.setattr(noise, "discrete_laplace_array", lambda _entropy, rate, count: _Several(rate, count))
     wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, chance: HERE.player.wait(("coin", chance)))
 

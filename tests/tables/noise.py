@@ -18,7 +18,7 @@ def silence(monkeypatch, noise=None):
     def draw(_entropy, _rate, count):
         return np.zeros(count, dtype=np.int64) if noise is None else np.array(noise)
 
-    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.batch"), "discrete_laplace_array", draw)
+    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.noise"), "discrete_laplace_array", draw)
 
 
 def patterned(outcomes, *, keys=None, epsilon=0.1):

@@ -31,9 +31,9 @@ def noise_of(monkeypatch, rng, reach=12):
     """Let a random generator of a test decide the noise of all mechanisms that are made from now on."""
     counts = importlib.import_module("targetcharge.mechanisms.counts")
     monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _noise(rng, rate, reach))
-    batch = importlib.import_module("targetcharge.mechanisms.batch")
+    noise = importlib.import_module("targetcharge.mechanisms.noise")
     monkeypatch.setattr(
-        batch,
+        noise,
         "discrete_laplace_array",
         lambda _entropy, rate, count: np.array([_noise(rng, rate, reach) for _ in range(count)]),
     )

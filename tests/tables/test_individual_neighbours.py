@@ -32,9 +32,9 @@ class Script:
         self.again = False
         counts = importlib.import_module("targetcharge.mechanisms.counts")
         monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(self, rate))
-        batch = importlib.import_module("targetcharge.mechanisms.batch")
+        noise = importlib.import_module("targetcharge.mechanisms.noise")
         monkeypatch.setattr(
-            batch, "discrete_laplace_array", lambda _entropy, rate, count: _Several(self, rate, count)
+            noise, "discrete_laplace_array", lambda _entropy, rate, count: _Several(self, rate, count)
         )
         wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
         monkeypatch.setattr(wrapper, "bernoulli", lambda *_: self.next(lambda: rng.random() < 0.5))

@@ -134,13 +134,14 @@ class CountNoise:
 
     def draws(self, entropy: Entropy, count: int) -> list[int]:
         """Return fresh noise for many counts."""
+        if self.noise == "laplace":
+            return list(discrete_laplace_array(entropy, self.rate, count).tolist())
         middle = centre(self.noise, self.rate)
-        drawn: list[int] = _SAMPLERS[self.noise][1](entropy, self.rate, count).tolist()
-        return [noise - middle for noise in drawn] if middle else drawn
+        return [noise - middle for noise in _SAMPLERS[self.noise][1](entropy, self.rate, count).tolist()]
 
     def shown(self, value: int) -> int:
         """Return the whole step of the count that is nearest to a value of the lattice."""
-        return (value + self.lattice // 2) // self.lattice
+        return value if self.lattice == 1 else (value + self.lattice // 2) // self.lattice
 
     @property
     def law(self) -> laws.LaplaceLaw | TotalLaw:

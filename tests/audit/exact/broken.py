@@ -101,7 +101,7 @@ def rule_sees_the_next_score(monkeypatch):
 
 @mistake
 def revise_redraws(monkeypatch):
-    release, kept = tc.Session.release, tc.Session._kept
+    release, kept = tc.Session.release, tc.Session._pending_outcome
     drawn = {}
 
     def remembering(self, algorithm, when):
@@ -112,7 +112,7 @@ def revise_redraws(monkeypatch):
         return replace(kept(self, seq), outcome=drawn["last"].run(None, None))
 
     monkeypatch.setattr(tc.Session, "release", remembering)
-    monkeypatch.setattr(tc.Session, "_kept", redrawn)
+    monkeypatch.setattr(tc.Session, "_pending_outcome", redrawn)
 
 
 @mistake
