@@ -2,10 +2,14 @@
 
 import fcntl
 import os
+import resource
 import sqlite3
 
 from tests.ledger.asking import no, opened, yes
 from tests.ledger.children import die
+from tests.ledger.offsets import ledger_at, offset_at
+
+import targetcharge as tc
 
 CALLS = [
     *((os, name) for name in ("open", "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "close")),
@@ -78,3 +82,33 @@ def is_killed_closing(pipe, path, number):
     session.close()
     fuse.put_out()
     pipe.send("survived")
+
+
+def is_killed_making_an_offset(pipe, path, number):
+    """Open a new ledger with the offset 7, and be killed on the way."""
+    fuse = Fuse(number)
+    fuse.light()
+    ledger = ledger_at(path, 7)
+    fuse.put_out()
+    ledger.close()
+    pipe.send("survived")
+
+
+def makes_an_offset_on_a_full_disk(pipe, path, most):
+    """Open a new ledger with the offset 7 while no file may grow beyond so many bytes; tell the offset."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        pipe.send(ledger_at(path, 7).offset)
+    except tc.LedgerError:
+        pipe.send(None)
+
+
+def races_to_make_an_offset(pipe, fresh):
+    """Open the ledgers that the pipe names, with an offset of this process, and send theirs."""
+    while True:
+        try:
+            path = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(offset_at(path, fresh))

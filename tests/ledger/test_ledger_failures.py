@@ -296,8 +296,8 @@ def test_a_damaged_header_is_said_to_be_one(tmp_path, statement, values):
 def test_a_newer_format_is_not_read(tmp_path):
     path = tmp_path / "ledger.db"
     opened(path).close()
-    edit(path, HEADER, '"version":2', '"version":3')
-    with pytest.raises(tc.LedgerError, match="has format version 3, and this program reads version 2"):
+    edit(path, HEADER, '"version":2', '"version":4')
+    with pytest.raises(tc.LedgerError, match="has format version 4, and this program reads versions 1 to 3"):
         opened(path)
 
 

@@ -84,6 +84,14 @@ class Ledger(ABC):
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, up to date: one, or one for each alternative."""
 
+    @property
+    @abstractmethod
+    def offset(self) -> int | None:
+        """Return the session's secret offset, in steps of its lattice: as secret as the data.
+
+        None where the terms have no offset, and where it is gone or was altered: then nothing can be reserved.
+        """
+
     @abstractmethod
     def reserve(self, most: Most) -> None:
         """Hold back what a call could charge, durably, and spend its δ.

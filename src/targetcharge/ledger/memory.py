@@ -30,14 +30,18 @@ if TYPE_CHECKING:
 class MemoryLedger(Ledger):
     """Entries in a list, totals in the meters."""
 
-    def __init__(self, meters: tuple[Meter, ...], keep: int | None = None) -> None:
+    def __init__(
+        self, meters: tuple[Meter, ...], keep: int | None = None, fresh_offset: int | None = None
+    ) -> None:
         """Open an empty ledger.
 
         Args:
             meters: one, or one for each alternative.
             keep: how many entries to remember; None for all. The totals never forget.
+            fresh_offset: the secret offset, just drawn; None for a session without one.
         """
         self._meters = meters
+        self._offset = fresh_offset
         self._entries: deque[Entry] = deque(maxlen=keep)
         self._pending: dict[int, Pending] = {}
         self._sums = Sums.zero(len(meters))
@@ -50,6 +54,11 @@ class MemoryLedger(Ledger):
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters."""
         return self._meters
+
+    @property
+    def offset(self) -> int | None:
+        """Return the secret offset."""
+        return self._offset
 
     def reserve(self, most: Most) -> None:
         """Remember what is held back until the call settles."""

@@ -116,7 +116,7 @@ class LedgerState:
     """Where a ledger stands.
 
     Attributes:
-        header: the terms and the ledger's id, as canonical JSON.
+        header: the terms, the ledger's id and the commitment to its offset, if it has one, as canonical JSON.
         last_entry: the number of the last entry.
         head: its hash.
         next_seq: the first seq that no session has taken.
@@ -130,9 +130,10 @@ class LedgerState:
     sums: Sums
 
     @classmethod
-    def new(cls, terms: Terms, ledger: str) -> LedgerState:
-        """Return the state of a new ledger with this id, which has no entries."""
-        header = canonical_json({**terms.plain(), "ledger": ledger})
+    def new(cls, terms: Terms, ledger: str, commitment: str = "") -> LedgerState:
+        """Return the state of a new ledger with this id and no entries, committed to an offset or to none."""
+        committed = {"commitment": commitment} if commitment else {}
+        header = canonical_json({**terms.plain(), "ledger": ledger, **committed})
         return cls(header, 0, link(b"", header), 1, Sums.zero(len(terms.capacities)))
 
     @property
@@ -144,6 +145,11 @@ class LedgerState:
     def ledger(self) -> str:
         """Return the ledger's id."""
         return _id(self.header)
+
+    @property
+    def commitment(self) -> str:
+        """Return the commitment to the ledger's offset; empty if there is none."""
+        return str(self.fields.get("commitment", ""))
 
     @property
     def terms(self) -> Terms:

@@ -5,6 +5,8 @@
 True
 >>> terms.differences(replace(terms, epsilon=2.0, capacities=(900,)))
 ['epsilon was 1.0 and is 2.0']
+>>> terms.differences(replace(terms, offset=OffsetNoise(0.24, 0.09, "gumbel", "at least")))
+['offset was none and is laplace with rate 0.24 beside gumbel noise with rate 0.09, for at-least questions']
 >>> str(Unit("column", "patient")), str(Unit("row"))
 ('units of patient', 'rows')
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
+from targetcharge.accounting.sparse.noise import OffsetNoise
 from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger import version_1
@@ -26,9 +29,14 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.targets.plain import PlainTarget
 
+OFFSET_VERSION: Final = 3
+"""Of the header of a ledger with an offset: programs that know no offsets refuse it."""
+
 _FORMAT: Final = "targetcharge ledger"
 _CHOSEN: Final = ("order", "capacities", "typical", "version")
 _REALS: Final = ("epsilon", "delta", "query_epsilon", "computation_delta", "order")
+_QUESTIONS: Final = {"any": "any question", "at least": "at-least questions"}
+_REALS_OF_OFFSET: Final = ("offset_epsilon", "query_epsilon")
 
 
 @final
@@ -61,7 +69,7 @@ class Terms:
     Attributes:
         epsilon: of the budget.
         delta: of the budget.
-        meter: "exact" or "renyi".
+        meter: "exact", "renyi" or "sparse".
         query_epsilon: declared for one computation.
         computation_delta: the part of δ that is kept for the computations' own δ.
         targets: the kinds of target that were declared.
@@ -71,7 +79,8 @@ class Terms:
         typical: the grains of one hit of the declared kind, on each meter.
         unit: whose privacy is protected.
         charging: "shared", or "individual" if the capacity is each unit's own.
-        version: of the header that they were read from.
+        offset: the laws and rates of the session's secret offset and of the noise beside it; None without one.
+        version: of the header that they were read from, or will be written to.
     """
 
     epsilon: float
@@ -86,7 +95,13 @@ class Terms:
     typical: tuple[int, ...]
     unit: Unit = field(default_factory=Unit)
     charging: str = "shared"
+    offset: OffsetNoise | None = None
     version: int = field(default=VERSION, compare=False)
+
+    def __post_init__(self) -> None:
+        """Give terms with an offset the version that knows offsets."""
+        if self.offset is not None:
+            object.__setattr__(self, "version", OFFSET_VERSION)
 
     def plain(self) -> dict[str, object]:
         """Return the terms as plain data; numbers in hexadecimal, to the last bit."""
@@ -94,6 +109,10 @@ class Terms:
         body |= {name: body[name].hex() for name in _REALS}
         body |= {name: [str(grains) for grains in body[name]] for name in ("capacities", "typical")}
         body |= {name: to_plain(getattr(self, name)) for name in ("targets", "alternatives")}
+        if self.offset is None:
+            del body["offset"]
+        else:
+            body["offset"] |= {name: body["offset"][name].hex() for name in _REALS_OF_OFFSET}
         if self.version == 1:
             body |= version_1.header(self.targets, self.alternatives, str(self.unit))
         return {"format": _FORMAT, **body}
@@ -114,16 +133,17 @@ class Terms:
             msg = "this is not a ledger"
             raise LedgerError(msg)
         version = header.get("version")
-        if version not in (1, VERSION):
-            msg = f"the ledger has format version {version}, and this program reads version {VERSION}"
+        if version not in (1, VERSION, OFFSET_VERSION):
+            msg = f"the ledger has format version {version}, and this program reads versions 1 to {OFFSET_VERSION}"
             raise LedgerError(msg)
         try:
-            body = {"unit": "", "charging": "shared", **header}
+            body = {"unit": "", "charging": "shared", "offset": None, **header}
             body = {part.name: body[part.name] for part in fields(cls)}
             body |= {name: float.fromhex(body[name]) for name in _REALS}
             body |= {name: tuple(int(grains) for grains in body[name]) for name in ("capacities", "typical")}
             body |= {name: _targets(body[name], version) for name in ("targets", "alternatives")}
             body["unit"] = Unit(*version_1.unit(body["unit"])) if version == 1 else Unit(**body["unit"])
+            body["offset"] = _offset(body["offset"], version)
             return cls(**body)
         except (KeyError, ValueError, TypeError):
             msg = "the ledger's header cannot be read: it was damaged or changed"
@@ -141,7 +161,8 @@ class Terms:
 
     def differences(self, other: Terms) -> list[str]:
         """Return, in words, how other declared terms differ from these; as their header would have them."""
-        mine, theirs = self.plain(), replace(other, version=self.version).plain()
+        mine = {**replace(self, offset=None).plain(), "offset": self.offset}
+        theirs = {**replace(other, offset=None, version=self.version).plain(), "offset": other.offset}
         names = [part.name for part in fields(self) if part.name not in _CHOSEN]
         return [
             f"{name} was {_shown(self, name)} and is {_shown(other, name)}"
@@ -157,6 +178,11 @@ def _shown(terms: Terms, name: str) -> str:
             return ", ".join(map(kind_in_words if name == "targets" else in_words, targets)) or "none"
         case Unit(kind, name):
             return "every row" if kind == "row" else f"{kind} {name!r}"
+        case OffsetNoise() as offset:
+            laws = f"{offset.offset_noise} with rate {offset.offset_epsilon!r} beside {offset.noise} noise"
+            return f"{laws} with rate {offset.query_epsilon!r}, for {_QUESTIONS[offset.questions]}"
+        case None:
+            return "none"
         case term:
             return repr(term)
 
@@ -166,3 +192,11 @@ def _targets(kept: Any, version: int) -> tuple[PlainTarget, ...]:  # noqa: ANN40
     if not isinstance(known, tuple) or not all(isinstance(one, tuple) and one for one in known):
         raise TypeError
     return known
+
+
+def _offset(kept: Any, version: int) -> OffsetNoise | None:  # noqa: ANN401 - of a header that may be damaged
+    if (kept is not None) != (version == OFFSET_VERSION):
+        raise ValueError
+    if kept is None:
+        return None
+    return OffsetNoise(**{**kept, **{name: float.fromhex(kept[name]) for name in _REALS_OF_OFFSET}})

@@ -18,7 +18,7 @@ import uuid
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
-from targetcharge.errors import LedgerError
+from targetcharge.errors import InvalidParameter, LedgerError
 from targetcharge.ledger.files import put_in_place, sync, unfinished
 from targetcharge.ledger.sqlite.database import Database, inode, translated
 from targetcharge.ledger.sqlite.locks import in_locked_folder
@@ -28,6 +28,7 @@ from targetcharge.ledger.state import LedgerState
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from targetcharge.ledger.offset import SecretOffset
     from targetcharge.ledger.terms import Terms
 
 _LOGS: Final = ("-wal", "-shm", "-journal")
@@ -53,10 +54,11 @@ def terms_at(path: Path) -> Terms | None:
         return in_locked_folder(path.parent, read)
 
 
-def connect(path: Path, terms: Terms) -> Database:
-    """Connect to the ledger at a path, which is made for these terms if there is none.
+def connect(path: Path, terms: Terms, fresh_offset: SecretOffset | None = None) -> Database:
+    """Connect to the ledger at a path, which is made for these terms, with this offset, if there is none.
 
     Raises:
+        InvalidParameter: if it is to be made, its terms have an offset, and none was given.
         LedgerError: if there is something else, it cannot be read or written, or its witness remembers a ledger
             that is gone.
     """
@@ -64,7 +66,7 @@ def connect(path: Path, terms: Terms) -> Database:
     def connected() -> Database:
         database = _ledger_at(path)
         if database is None:
-            _make(path, terms)
+            _make(path, terms, fresh_offset)
             database = Database(path)
         return database
 
@@ -94,12 +96,17 @@ def _ledger_at(path: Path) -> Database | None:
     return None
 
 
-def _make(path: Path, terms: Terms) -> None:
+def _make(path: Path, terms: Terms, offset: SecretOffset | None) -> None:
+    if terms.offset is not None and offset is None:
+        raise InvalidParameter(
+            "fresh_offset", None, "an integer where a ledger is made whose terms have an offset"
+        )
     _refuse_to_start_anew(path)
     draft = unfinished(path)
     _remove(draft)
     try:
-        state = _write(draft, LedgerState.new(terms, uuid.uuid4().hex))
+        commitment = offset.commitment if offset is not None else ""
+        state = _write(draft, LedgerState.new(terms, uuid.uuid4().hex, commitment), offset)
         _remove_logs(path)  # of an empty file: SQLite would take them for the new one's
         WitnessFile.beside(path).replace(WitnessRecord.of(state, inode(draft)))
         put_in_place(draft, path)
@@ -123,12 +130,12 @@ def _refuse_to_start_anew(path: Path) -> None:
         raise LedgerError(sentence)
 
 
-def _write(draft: Path, state: LedgerState) -> LedgerState:
-    """Write a whole ledger that only its owner can read: it will hold pending outcomes."""
+def _write(draft: Path, state: LedgerState, offset: SecretOffset | None) -> LedgerState:
+    """Write a whole ledger that only its owner can read: it holds its offset and will hold pending outcomes."""
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(Database(draft)) as database:
         with database.transaction():
-            database.create(state)
+            database.create(state, offset)
         database.checkpoint()
         written = database.state()
     sync(draft, os.O_RDWR)

@@ -4,6 +4,7 @@ state     one row: header, number and hash of the last entry, next seq, sums
 entries   number, canonical JSON, hash; seq for answers
 sessions  a row for each open session, with the grains that it holds back (`tenants` in files of earlier versions)
 pending   drawn outcomes that were not published yet: private to the curator
+secret    one row, the offset and its key, if the terms have an offset: private to the curator
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.entries import Entry, Pending, entry_of, last_of
+from targetcharge.ledger.offset import SecretOffset
 from targetcharge.ledger.state import LedgerState, Reservation, Row, Sums, chained, link
 from targetcharge.outcomes import canonical_json
 
@@ -36,6 +38,7 @@ CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), header TEXT NOT NULL,
 CREATE TABLE entries (number INTEGER PRIMARY KEY, seq INTEGER, body TEXT NOT NULL, hash BLOB NOT NULL);
 CREATE TABLE sessions (name TEXT PRIMARY KEY, grains TEXT NOT NULL, count INTEGER NOT NULL);
 CREATE TABLE pending (release INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE secret (id INTEGER PRIMARY KEY CHECK (id = 1), offset BLOB NOT NULL);
 """
 
 _PAGE: Final = 1000
@@ -203,12 +206,14 @@ class Database:
             raise LedgerError(msg)
         return False
 
-    def create(self, state: LedgerState) -> None:
-        """Make the tables of a new ledger."""
+    def create(self, state: LedgerState, offset: SecretOffset | None = None) -> None:
+        """Make the tables of a new ledger, and keep its offset if its header is committed to one."""
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
         row = (1, state.header, state.last_entry, state.head, state.next_seq, state.sums.text())
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
+        if offset is not None:
+            self._connection.execute("INSERT INTO secret VALUES (1, ?)", (offset.body(),))
         self._pragma(f"application_id = {_APPLICATION}")
 
     def hurry(self, patience: float) -> None:
@@ -324,6 +329,19 @@ class Database:
     def remove_pending(self, release: int) -> bool:
         """Forget an outcome; return whether it was there."""
         return self._connection.execute("DELETE FROM pending WHERE release = ?", (release,)).rowcount == 1
+
+    def offset(self) -> SecretOffset | None:
+        """Return the secret offset as it is now; None if there is none."""
+        try:
+            # As bytes whatever it is now: an error of SQLite about a text has that text in it.
+            row = self._connection.execute(
+                "SELECT CAST(offset AS BLOB) FROM secret WHERE offset NOT NULL"
+            ).fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            return None  # no such table, or no such column
+        return SecretOffset.stored(row[0]) if row else None
 
     def disown(self) -> None:
         """Refuse all use from now on: SQLite's connections do not survive a fork, nor does closing one there."""

@@ -16,14 +16,15 @@ from itertools import chain
 from operator import ge
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import BudgetSpent, LedgerError, NotAllowed, TargetChargeError
+from targetcharge.errors import BudgetSpent, InvalidParameter, LedgerError, NotAllowed, TargetChargeError
 from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, answers_in, count_of, entry_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
+from targetcharge.ledger.offset import SecretOffset
 from targetcharge.ledger.sqlite.creation import connect
 from targetcharge.ledger.sqlite.database import translated, unusable
 from targetcharge.ledger.sqlite.locks import exclusive_lock
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
-from targetcharge.ledger.sqlite.verify import check_totals
+from targetcharge.ledger.sqlite.verify import check_totals, lost_offset
 from targetcharge.ledger.sqlite.witness import Witnesses, WitnessRecords, check_restored, distrust
 from targetcharge.ledger.state import LedgerState, Reservation, Sums, verify_chain
 from targetcharge.numerics.rounding import grains_up
@@ -52,7 +53,12 @@ class SqliteLedger(Ledger):
     """One session's access to a ledger file."""
 
     def __init__(
-        self, path: Path, terms: Terms, meters: tuple[Meter, ...], restored: tuple[int, str] | None = None
+        self,
+        path: Path,
+        terms: Terms,
+        meters: tuple[Meter, ...],
+        restored: tuple[int, str] | None = None,
+        fresh_offset: int | None = None,
     ) -> None:
         """Open a ledger, which is made if there is none.
 
@@ -61,14 +67,20 @@ class SqliteLedger(Ledger):
             terms: what it must have been made for; `terms_at` says what it was made for.
             meters: those that belong to the terms.
             restored: the number and hash of the last entry ever published, if it is a restored copy.
+            fresh_offset: the secret offset if this call makes the ledger; one that exists keeps its own.
         """
+        fresh = SecretOffset.fresh(fresh_offset) if fresh_offset is not None else None
+        del fresh_offset  # a traceback may show variables
+        if fresh is not None and terms.offset is None:
+            raise InvalidParameter("fresh_offset", int, "left out where the terms have no offset")
         self._lock = threading.RLock()
         self._meters = meters
         self._nothing = Reservation((0,) * len(meters), 0)
         self._distrust = ""
+        self._offset: SecretOffset | None = None
         self._closed = False
         self._path = path.resolve()  # as SQLite does: its log lies beside the file itself
-        self._database = connect(self._path, terms)
+        self._database = connect(self._path, terms, fresh)
         self._witnesses = Witnesses(self._database)
         self._transactions = Transactions(self._database, self._witnesses, self._nothing)
         try:
@@ -95,11 +107,15 @@ class SqliteLedger(Ledger):
         with database.reading():
             if restored is not None:
                 check_restored(path, database, records, restored)
+            lost = lost_offset(database)
+            self._offset = database.offset() if not lost else None
             why = distrust(database, records)
             if not why:
                 check_totals(path, database, records)
             elif restored is not None:
                 verify_chain(path, database.rows(), database.state())
+        if lost:
+            return lost  # and nobody's word brings it back
         if why and restored is not None:
             self._transactions.commit(_vouch, tell_witnesses=False)
             self._witnesses.tell(database.state(), anew=True)
@@ -114,6 +130,11 @@ class SqliteLedger(Ledger):
                 self._transactions.resolve()
                 self._refresh()
         return self._meters
+
+    @property
+    def offset(self) -> int | None:
+        """Return the secret offset: the one that the ledger was made with."""
+        return self._offset.value if self._offset is not None else None
 
     def _refresh(self, state: LedgerState | None = None) -> None:
         sums = (state or self._database.state()).sums

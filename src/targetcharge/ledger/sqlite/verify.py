@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import sub
 from typing import TYPE_CHECKING, final
 
@@ -38,7 +38,8 @@ class Inspection:
         state: where it stands.
         held: what open sessions hold back; after a crash it will be spent.
         pending: how many releases wait for a revision.
-        restored: why it looks like a restored copy; empty if it does not.
+        restored: why it counts as spent: it looks like a restored copy, or its secret offset is gone or altered.
+            Empty if it does not.
         last: the last entries, oldest first.
     """
 
@@ -83,6 +84,7 @@ class Inspection:
             "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
             "unit": terms.unit.plain(),
             **{name: getattr(terms, name) for name in names},
+            "offset": asdict(terms.offset) if terms.offset is not None else None,
             "hits": state.sums.hits[self.roomiest],
             "hits_of_meters": state.sums.hits,
             "hits_left": self.hits_left,
@@ -115,6 +117,7 @@ def inspect(path: Path, last: int = 0, *, unchecked: bool = False) -> Inspection
         restored = distrust(database, records)
         if not restored and not unchecked:
             check_totals(path, database, records)
+        restored = lost_offset(database) or restored
         return Inspection(
             terms=state.terms,
             state=state,
@@ -133,14 +136,17 @@ def verify(path: Path, name: str | None = None) -> int:
         name: what errors call it, such as its name without the folders; its path if left out.
 
     Raises:
-        LedgerError: naming the first entry that is not what was written.
+        LedgerError: naming the first entry that is not what was written, or saying that the secret offset is not.
         RestoredCopyError: if nothing was changed, and it looks like a restored copy.
     """
     name = str(path) if name is None else name
     with _reading(path, name) as (database, records):
         state = database.state()
         verify_chain(name, database.rows(), state)
-        restored = distrust(database, records)
+        lost, restored = lost_offset(database), distrust(database, records)
+    if lost:
+        msg = f"{name}: {lost}"
+        raise LedgerError(msg)
     if restored:
         msg = f"{name}: {restored}"
         raise RestoredCopyError(msg)
@@ -161,6 +167,21 @@ def check_totals(path: Path, database: Database, records: WitnessRecords) -> Non
     if seen:
         what = "its totals are the sum of its entries, and its witness beside it or in the state folder saw others"
         raise tampered(path, what)
+
+
+def lost_offset(database: Database) -> str:
+    """Return why a ledger whose terms have an offset must count as spent without it; empty if it need not."""
+    state = database.state()
+    if state.terms.offset is None:
+        return ""
+    offset = database.offset()
+    if offset is not None and offset.opens(state.commitment):
+        return ""
+    return (
+        f"the secret offset of this ledger {'is gone' if offset is None else 'was altered'}: no answer can carry"
+        " it any more, and another one would cost the guarantee, so its budget counts as spent. Its transcript can"
+        " be read. A copy that has the offset and ends at the same entry can take its place; or start a new ledger"
+    )
 
 
 def _as_seen(path: Path, database: Database, state: LedgerState, record: WitnessRecord) -> bool:
