@@ -46,7 +46,7 @@ _STOPPING: Final = (
 _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 
 
-_OF_NEW: Final[dict[str, Any]] = {"query_epsilon": 0.1, "meter": "exact", "charging": "shared"}
+_OF_NEW: Final[dict[str, Any]] = {"meter": "exact", "charging": "shared"}
 """What a new ledger is made for if nobody says otherwise."""
 
 _TERMS: Final = ("epsilon", "delta", "query_epsilon", "meter", "charging")
@@ -97,7 +97,8 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
     if options.rows and options.unit is not None:
         raise Mistake("--rows", "not together with --unit: units are rows, or the values of a column")
     made = terms_at(Path(ledger)) if Path(ledger).exists() else None
-    said = {"unit": tc.ROW if options.rows else options.unit} | {name: getattr(options, name) for name in _TERMS}
+    of_new = {"unit": tc.ROW if options.rows else options.unit, "hits": options.hits}
+    said = of_new | {name: getattr(options, name) for name in _TERMS}
     known = dict(_OF_NEW) if made is None else _of_ledger(made)
     known |= {name: value for name, value in said.items() if value is not None}
     missing = [option for name, option in _NEEDED.items() if name not in known]

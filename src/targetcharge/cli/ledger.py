@@ -61,7 +61,7 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
         typer.echo(json.dumps({**plain, "ledger": str(ledger)}, indent=2))
     else:
         facts = _facts(inspection)
-        kind = "" if inspection.terms.meter == "exact" else ", if it is of the declared kind"
+        kind = "" if inspection.terms.meter != "renyi" else ", if it is of the declared kind"
         whose = " to each unit that contributed" if inspection.individual else ""
         rows = {
             "ledger": str(ledger),
@@ -132,7 +132,7 @@ def _plain_meter(inspection: Inspection) -> dict[str, object]:
     """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
     terms, facts, which = inspection.terms, inspection.as_dict(), inspection.roomiest
     names = ("unit", "meter", "charging", "query_epsilon", "hits", "hits_left", "restored")
-    amount = float if terms.meter == "exact" else from_grains  # in hits, or κ
+    amount = float if terms.meter != "renyi" else from_grains  # in hits, or κ
     costs = {"price": amount(terms.typical[which]), "capacity": amount(terms.capacities[which])}
     return {**{name: facts[name] for name in names}, "guarantee": facts["budget"], **costs}
 

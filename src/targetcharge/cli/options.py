@@ -45,7 +45,7 @@ Source = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MeterName = Literal["exact", "renyi"]
+MeterName = Literal["exact", "renyi", "sparse"]
 Charging = Literal["shared", "individual"]
 
 
@@ -77,10 +77,11 @@ class TableOptions:
     query_epsilon: Annotated[
         float | None, _in_table(help="ε of one computation; 0.1 for a new ledger if left out.", show_default=False)
     ] = None
+    hits: Annotated[int | None, _in_table(help="How many hits a new ledger with --meter sparse covers.")] = None
     meter: Annotated[
         MeterName | None,
         _in_table(
-            help="How hits add up: exact (of a new ledger) buys the most; renyi also prices --between and --side.",
+            help="exact (of a new ledger); renyi: also --between and --side; sparse: thresholds only, less noise.",
             show_default=False,
         ),
     ] = None

@@ -267,7 +267,7 @@ def carrying(algorithm: Algorithm, offset: OffsetNoise) -> Algorithm:
     ranges = _Ranges(tuple(noise.lattice * start for start in counted.ranges.starts), counted.ranges.labels)
     return replace(
         algorithm,
-        run=_CarriedRun(counted, noise, ranges),
+        run=CarriedRun(counted, noise, ranges),
         oracle=_NoisyOracle(_CarriedCount(counted.count, noise.lattice), noise.law, ranges),
         accuracy=Accuracy.of(noise, counted.ranges.span).through(counted.gauge),
     )
@@ -275,7 +275,9 @@ def carrying(algorithm: Algorithm, offset: OffsetNoise) -> Algorithm:
 
 @final
 @dataclass(frozen=True)
-class _CarriedRun:
+class CarriedRun:
+    """Draws a count that carries the offset of a session."""
+
     counted: NoisyCount
     noise: CountNoise
     ranges: _Ranges

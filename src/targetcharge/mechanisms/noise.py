@@ -153,7 +153,7 @@ class CountNoise:
     @property
     def margins(self) -> tuple[int, int]:
         """Return how far below and above the true count a noisy one is, in at least 95% of draws."""
-        return self.law.margins()
+        return _margins(self)
 
     @property
     def standard_deviation(self) -> float:
@@ -235,6 +235,11 @@ class TotalLaw:
             smallest_integer(lambda far: self.at_most(-far - 1) <= tail, -reach, reach),
             smallest_integer(lambda far: self.at_least(far + 1) <= tail, -reach, reach),
         )
+
+
+@lru_cache(maxsize=1024)
+def _margins(noise: CountNoise) -> tuple[int, int]:
+    return noise.law.margins()
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
 from targetcharge.errors import ComputationFailed, LedgerError, NotAllowed, TargetChargeError
+from targetcharge.mechanisms.counts import Carried
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,35 @@ class PlainData:
 
     def read_ledger(self) -> None:
         """Do nothing: what was published changes nothing."""
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class OffsetDataset:
+    """A dataset whose numbers carry the offset that a ledger keeps. As secret as the data."""
+
+    dataset: Dataset
+    ledger: Ledger
+
+    @property
+    def data(self) -> Carried:
+        """Return what algorithms get, with the offset."""
+        offset = self.ledger.offset
+        assert offset is not None  # noqa: S101 - a ledger whose offset is gone opens as spent
+        return Carried(self.dataset.data, offset)
+
+    @property
+    def snapshot(self) -> int:
+        """Return which snapshot of the data that is."""
+        return self.dataset.snapshot
+
+    @property
+    def individual(self) -> bool:
+        """Return False: where every unit has a meter of its own there is no offset."""
+        return False
+
+    def read_ledger(self) -> None:
+        """Do nothing: all units share a meter."""
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter import Meter
+from targetcharge.accounting.meter.meter import budget_for_hits
+from targetcharge.accounting.sparse.least_noise import best_offset, least_noise
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.accounting.targets.plain import kind, plain
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.ledger import Ledger, MemoryLedger, SqliteLedger, Terms, Unit, terms_at
+from targetcharge.mechanisms.noise import draw_offset
+from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.priced import canonical_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets.plain import PlainTarget
 
 MEMORY: Final = ":memory:"
+
+METERS: Final = ("exact", "renyi", "sparse")
 
 _PLAIN: Final = NotPrior(prior=False)
 
@@ -33,29 +40,34 @@ class Declaration:
 
     Attributes:
         budget: the (ε, δ) of everything the session will ever publish.
-        query_epsilon: the ε of one computation: the largest for the exact meter, a typical one for Rényi's.
-        meter: "exact" or "renyi".
+        query_epsilon: the ε of one computation: the largest for the exact and the sparse meter, a typical one for
+            Rényi's; None for a sparse meter that is to choose it.
+        meter: "exact", "renyi" or "sparse".
         targets: examples of the targets that will be asked.
         alternatives: targets of which each has a meter of its own; none for one meter.
         computation_delta: the part of the budget's δ that is kept for the computations' own δ.
         unit: whose privacy is protected.
         individual: whether each unit has a meter of its own.
+        hits: how many a sparse meter shall cover; None for as many as the query ε allows.
+        offset: the laws and rates of the secret offset and the noise beside it, once they are chosen.
     """
 
     budget: Budget
-    query_epsilon: float
+    query_epsilon: float | None
     meter: str
     targets: tuple[Target, ...]
     alternatives: tuple[Target, ...]
     computation_delta: float
     unit: Unit = field(default_factory=Unit)
     individual: bool = False
+    hits: int | None = None
+    offset: OffsetNoise | None = None
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        query_epsilon: float,
+        query_epsilon: float | None,
         meter: str,
         targets: Sequence[Target] | Target | None,
         alternatives: Sequence[Target] | None,
@@ -63,11 +75,17 @@ class Declaration:
         unit: str | Unit = "",
         *,
         individual: bool = False,
+        hits: int | None = None,
     ) -> Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
-        checks.choice(meter, "meter", ("exact", "renyi"))
-        query_epsilon = checks.query_epsilon(query_epsilon)
+        checks.choice(meter, "meter", METERS)
+        if meter == "sparse":
+            _check_sparse(hits, targets, alternatives, individual=individual)
+        elif hits is not None:
+            raise InvalidParameter("hits", hits, "left out, or given with ", Parameter("meter"), " 'sparse'")
+        if query_epsilon is not None or meter != "sparse":
+            query_epsilon = checks.query_epsilon(query_epsilon)  # type: ignore[arg-type]  # None is refused by name
         computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
         rivals = tuple(map(canonical_target, _targets("alternatives", alternatives, ())))
@@ -82,7 +100,33 @@ class Declaration:
         if individual and rivals:
             raise InvalidParameter("alternatives", alternatives, "left out where each unit has a meter of its own")
         whose = Unit("words", unit) if isinstance(unit, str) else unit
-        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, whose, individual)
+        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, whose, individual, hits)
+
+    def chosen(self, made: Terms | None) -> Declaration:
+        """Return what was declared, with the laws of a sparse meter: its ledger's, or the ones to make it with.
+
+        Args:
+            made: what the ledger was made for; None if it is to be made.
+        """
+        if self.meter != "sparse" or self.offset is not None:
+            return self
+        if made is not None and made.offset is not None:
+            if self.hits is not None and self.hits > made.capacities[0]:
+                expected = f"at most {made.capacities[0]}, which the ledger was made for, or left out"
+                raise InvalidParameter("hits", self.hits, expected)
+            query = made.query_epsilon if self.query_epsilon is None else self.query_epsilon
+            offset, hits = replace(made.offset, query_epsilon=query), made.capacities[0]
+            return replace(self, query_epsilon=query, offset=offset, hits=hits)
+        budget = self.budget
+        if budget.delta:
+            budget = budget_for_hits(budget, self.computation_delta)
+        if self.query_epsilon is not None:
+            offset = best_offset(budget, self.query_epsilon, self.hits)
+        elif self.hits is not None:
+            offset = least_noise(budget, self.hits).law
+        else:
+            raise InvalidParameter("hits", None, "given with a new sparse meter, or ", Parameter("query_epsilon"))
+        return replace(self, query_epsilon=offset.query_epsilon, offset=offset)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:
         """Return the meters: one, or one for each alternative.
@@ -96,6 +140,9 @@ class Declaration:
             "individual": self.individual,
         }
         budget, epsilon = self.budget, self.query_epsilon
+        if self.offset is not None:
+            return (Meter.sparse(budget, self.offset, self.hits, computation_delta=self.computation_delta),)
+        assert epsilon is not None  # noqa: S101 - only a sparse meter chooses it, and it was chosen
         if self.meter == "exact":
             groups = self.alternatives or (self.targets,)
             return tuple(Meter.exact(budget, epsilon, targets, **common) for targets in groups)
@@ -108,6 +155,7 @@ class Declaration:
 
     def terms(self, meters: tuple[Meter, ...]) -> Terms:
         """Return what the ledger's header fixes."""
+        assert self.query_epsilon is not None  # noqa: S101 - it was given or chosen
         return Terms(
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
@@ -121,11 +169,12 @@ class Declaration:
             typical=tuple(meter.tariff.typical.grains for meter in meters),
             unit=self.unit,
             charging="individual" if self.individual else "shared",
+            offset=self.offset,
         )
 
     def _kinds(self) -> tuple[PlainTarget, ...]:
         """Return the kinds of target that decide the terms: all on the exact meter, the first on Rényi's."""
-        if self.alternatives:
+        if self.alternatives or self.meter == "sparse":
             return ()
         deciding = self.targets if self.meter == "exact" else self.targets[:1]
         return tuple(sorted({kind(target) for target in deciding}))
@@ -145,17 +194,36 @@ def open_ledger(
     if path is None:
         if restored is not None:
             raise InvalidParameter("restored", restored, "left out: a ledger in memory is never restored")
-        return MemoryLedger(declared.meters(), keep)
+        declared = declared.chosen(None)
+        return MemoryLedger(declared.meters(), keep, _fresh_offset(declared))
     if keep is not None:
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
     head = _head(restored)
-    made, meters = made or terms_at(path), declared.meters()
+    made = made or terms_at(path)
+    declared = declared.chosen(made)
+    meters = declared.meters()
     terms = declared.terms(meters)
     if made is not None and made.order != terms.order and not made.differences(terms):
         # Another version chose another order: the ledger's stands. Other terms are refused by the ledger.
         meters = declared.meters(made.order)
         terms = declared.terms(meters)
-    return SqliteLedger(path, terms, meters, head)
+    return SqliteLedger(path, terms, meters, head, _fresh_offset(declared))
+
+
+def _fresh_offset(declared: Declaration) -> int | None:
+    """Return an offset for a ledger that is to be made. As secret as the data."""
+    return None if declared.offset is None else draw_offset(SystemEntropy(), declared.offset)
+
+
+def _check_sparse(hits: int | None, targets: object, alternatives: object, *, individual: bool) -> None:
+    """Refuse what a sparse meter cannot be opened with."""
+    if hits is not None:
+        checks.hits(hits)
+    for name, given in (("targets", targets), ("alternatives", alternatives)):
+        if given is not None:
+            raise InvalidParameter(name, given, "left out: a sparse meter takes at-least questions")
+    if individual:
+        raise InvalidParameter("meter", "sparse", "another one where each unit has a meter of its own")
 
 
 def file_of(where: str | PathLike[str]) -> Path | None:

@@ -6,17 +6,21 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.accounting.targets import NotPrior, Target
+from targetcharge.accounting.meter.tariff import SparseTariff, only_at_least
+from targetcharge.accounting.targets import Everything, NotPrior, Target
 from targetcharge.accounting.targets.plain import in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer, Most
 from targetcharge.mechanisms import Algorithm, Batch
+from targetcharge.mechanisms.batch import NoisyCounts
+from targetcharge.mechanisms.counts import Carried, CarriedRun, carrying
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.meter import Meter
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Pending
@@ -44,6 +48,7 @@ class Priced:
         free: what a miss charges.
         call: what was called.
         says_yes: whether only "hit or not" is published.
+        carried: whether its number carries the session's offset.
     """
 
     algorithm: Algorithm
@@ -53,6 +58,7 @@ class Priced:
     free: tuple[int, ...]
     call: Call = "ask"
     says_yes: bool = False
+    carried: bool = False
 
     def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
         """Return what is published of an outcome, and which meters it hits.
@@ -70,6 +76,8 @@ class Priced:
 
     def draw(self, data: object, entropy: Entropy) -> object:
         """Run the algorithm: the data is touched here, and nowhere else."""
+        if type(data) is Carried and not self.carried:
+            data = data.data
         return publishable(self.algorithm.run(data, entropy))
 
     def answer(
@@ -126,11 +134,14 @@ class PriceList:
         """Ask on these meters."""
         self._alternatives = alternatives
         self._meters = meters
-        self._memory: dict[tuple[str, int, int], tuple[Priced, Target | None]] = {}
+        self._offset = meters[0].tariff.offset if isinstance(meters[0].tariff, SparseTariff) else None
+        self._memory: dict[tuple[str, int, int], tuple[Priced, Target | None, Algorithm]] = {}
 
     def ask(self, algorithm: Algorithm, target: Target | None) -> Priced:
         """Return the question of `Session.ask`."""
-        return self._known("ask", algorithm, target) or self._remember("ask", self._ask(algorithm, target), target)
+        return self._known("ask", algorithm, target) or self._remember(
+            "ask", algorithm, self._ask(algorithm, target), target
+        )
 
     def _ask(self, algorithm: Algorithm, target: Target | None) -> Priced:
         check_algorithm(algorithm)
@@ -143,11 +154,12 @@ class PriceList:
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
             raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
-        return self._priced(algorithm, canonical_target(chosen))
+        chosen = canonical_target(chosen)
+        return self._priced(self.own(algorithm, chosen), chosen)
 
     def test(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
-        return self._known("test", algorithm) or self._remember("test", self._test(algorithm))
+        return self._known("test", algorithm) or self._remember("test", algorithm, self._test(algorithm))
 
     def _test(self, algorithm: Algorithm) -> Priced:
         own = check_algorithm(algorithm).default_target
@@ -155,21 +167,26 @@ class PriceList:
             msg = f"{algorithm.name} does not answer yes or no: ask it with {in_words(plain(own))}"
             raise NotAllowed(msg)
         free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
-        return replace(self._alone(algorithm, free), says_yes=True)
+        return replace(self._alone(self.own(algorithm, free), free), says_yes=True)
 
     def prior(self, algorithm: Algorithm, prior: object) -> Priced:
         """Return the question of `Session.ask_prior`."""
-        return self._alone(algorithm, canonical_target(NotPrior(prior)))
+        target = canonical_target(NotPrior(prior))
+        return self._alone(self.own(algorithm, target), target)
 
     def release(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.release`: nothing is free but silence."""
-        return self._alone(algorithm, _RELEASE, "release")
+        return self._alone(self.own(algorithm, _RELEASE), _RELEASE, "release")
 
     def candidate(self, algorithm: Algorithm) -> Priced:
         """Return the question of one candidate of `Session.select`."""
         return self._known("select", algorithm) or self._remember(
-            "select", self._alone(algorithm, _RELEASE, "select")
+            "select", algorithm, self._alone(self.own(algorithm, _RELEASE), _RELEASE, "select")
         )
+
+    def candidates(self, batch: Batch) -> list[Priced]:
+        """Return the questions of a batch whose members are the candidates of `Session.select`."""
+        return [self._alone(algorithm, _RELEASE, "select") for algorithm in batch.algorithms]
 
     def batch(self, batch: Batch) -> list[Priced]:
         """Return the questions of a batch: one for each, or one for all."""
@@ -181,24 +198,25 @@ class PriceList:
         if algorithm.default_target is None:
             raise InvalidParameter("batch", algorithm, "algorithms that name their targets")
         priced = self._known("batch", algorithm) or self._remember(
-            "batch", self._alone(algorithm, algorithm.default_target)
+            "batch", algorithm, self._alone(algorithm, algorithm.default_target)
         )
         return priced if shown is None else replace(priced, plain_targets=(shown,))
 
     def revision(self, kept: Pending) -> Priced:
         """Return the question of a revision: priced as the release was; its δ is spent already."""
-        return self._alone(Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again), _RELEASE, "revise")
+        drawn = Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again)
+        return self._priced(drawn, _RELEASE, call="revise")
 
     def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Priced | None:
         # By identity: quick, and safe because what is remembered keeps its parts alive.
         remembered = self._memory.get((kind, id(algorithm), id(target)))
         return remembered and remembered[0]
 
-    def _remember(self, kind: str, asked: Priced, target: Target | None = None) -> Priced:
+    def _remember(self, kind: str, algorithm: Algorithm, asked: Priced, target: Target | None = None) -> Priced:
         if target is None or _lasting(target, asked):
             if len(self._memory) >= _REMEMBERED:
                 self._memory.clear()
-            self._memory[kind, id(asked.algorithm), id(target)] = asked, target
+            self._memory[kind, id(algorithm), id(target)] = asked, target, algorithm
         return asked
 
     def _alone(self, algorithm: Algorithm, target: Target, call: Call = "ask") -> Priced:
@@ -209,16 +227,53 @@ class PriceList:
             raise NotAllowed(msg)
         return self._priced(algorithm, target, call=call)
 
+    def as_drawn(self, batch: Batch) -> Batch:
+        """Return a batch as this session draws it: its counts carry the offset, where there is one."""
+        if self._offset is None or not isinstance(batch, Batch):
+            return batch
+        if not isinstance(batch.drawing, NoisyCounts) or batch.drawing.adds is None:
+            raise only_at_least(batch.algorithms[0].name)
+        return batch.carrying(self._noise_of(batch.algorithms[0]))
+
+    def own(self, algorithm: Algorithm, target: Target) -> Algorithm:
+        """Return an algorithm as this session draws it: its count carries the offset, where there is one.
+
+        What is always paid needs none; all else must be an at-least question.
+        """
+        if self._offset is None:
+            return algorithm
+        counted = check_algorithm(algorithm).counted
+        if counted is not None and counted.at_least and (target == _RELEASE or isinstance(target, Everything)):
+            return carrying(algorithm, self._noise_of(algorithm))
+        if isinstance(target, Everything):
+            return algorithm
+        if target != _RELEASE:
+            self._meters[0].quote(target, algorithm.epsilon)  # says which meter takes it
+        raise only_at_least(algorithm.name)
+
+    def _noise_of(self, algorithm: Algorithm) -> OffsetNoise:
+        """Return the laws with which a count is drawn: at its own ε, which is at most the session's."""
+        assert self._offset is not None  # noqa: S101 - asked for where there is one
+        if algorithm.epsilon > self._offset.query_epsilon:
+            sentence = (
+                f"this computation has epsilon {algorithm.epsilon:g}, above the session's query_epsilon"
+                f" {self._offset.query_epsilon:g}: make it more private"
+            )
+            raise NotAllowed(sentence)
+        return replace(self._offset, query_epsilon=algorithm.epsilon)
+
     def _priced(self, algorithm: Algorithm, *targets: Target, call: Call = "ask") -> Priced:
         for target in targets:
             if not check_algorithm(algorithm).supports(target):
                 asked = in_words(plain(target))
                 msg = f"{algorithm.name} does not support {asked}: ask with {_supported(algorithm)}"
                 raise NotAllowed(msg)
-        pairs = zip(targets, self._meters, strict=True)
+        carried = type(algorithm.run) is CarriedRun
+        quoted = (_RELEASE,) if carried else targets  # a number with the offset that always hits is a hit like any
+        pairs = zip(quoted, self._meters, strict=True)
         prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
-        most = Most(prices, 1, algorithm.delta)
-        return Priced(algorithm, targets, most, tuple(map(plain, targets)), (0,) * len(prices), call)
+        most, free = Most(prices, 1, algorithm.delta), (0,) * len(prices)
+        return Priced(algorithm, targets, most, tuple(map(plain, targets)), free, call, carried=carried)
 
 
 def most_of_all(asked: Sequence[Priced], count: int) -> Most:

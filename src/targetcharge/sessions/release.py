@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeGuard, final
 
+from targetcharge import checks
 from targetcharge.errors import InvalidParameter, NotAllowed
 
 if TYPE_CHECKING:
     from targetcharge.ledger.answer import Interval
     from targetcharge.sessions.session import Session
 
-When = Callable[[Any], object] | Container[object]
-"""A condition on the value it may release: a function, or a set of values."""
+When = Callable[[Any], object] | Container[object] | float
+"""A condition on the value it may release: a function, a set of values, or the least number."""
 
 
 @final
@@ -62,14 +63,22 @@ class Release:
         return self._session.revise(self.seq, when)
 
 
+def is_least(when: When) -> TypeGuard[float]:
+    """Return whether a condition is a number: the least outcome that is released."""
+    return isinstance(when, int | float) and not isinstance(when, bool)
+
+
 def condition(when: When) -> Callable[[object], bool]:
     """Return a condition as a function that never raises: one that does counts as false."""
-    if callable(when):
+    test: Callable[[Any], object]
+    if is_least(when):
+        test = _at_least(checks.threshold(when, "when"))
+    elif callable(when):
         test = when
     elif not isinstance(when, str | bytes | bytearray) and isinstance(when, Container):
         test = when.__contains__
     else:
-        raise InvalidParameter("when", when, "a function of the outcome, or a set of outcomes")
+        raise InvalidParameter("when", when, "a function of the outcome, a set of outcomes, or the least number")
 
     def holds(outcome: object) -> bool:
         try:
@@ -78,3 +87,10 @@ def condition(when: When) -> Callable[[object], bool]:
             return False
 
     return holds
+
+
+def _at_least(least: float) -> Callable[[Any], object]:
+    def reached(outcome: Any) -> object:  # noqa: ANN401 - whatever was drawn
+        return outcome >= least
+
+    return reached

@@ -100,7 +100,8 @@ class Candidates:
         if not isinstance(candidates.drawing, NoisyCounts):
             msg = "a selection is made among algorithms or noisy counts, and this batch has neither"
             raise NotAllowed(msg)
-        return cls([prices.candidate(algorithm) for algorithm in candidates.algorithms], candidates)
+        batch = prices.as_drawn(candidates)
+        return cls(prices.candidates(batch), batch)
 
     def most(self, count: int) -> Most:
         """Return the most that the release of `count` candidates could charge, at the dearest one's price."""

@@ -19,16 +19,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge import checks
+from targetcharge.accounting.meter.tariff import SparseTariff, only_at_least
+from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
 from targetcharge.mechanisms import Batch
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.batch import BatchCall
-from targetcharge.sessions.heart import Failure, Heart, PlainData, Turn, attempt
+from targetcharge.sessions.heart import Failure, Heart, OffsetDataset, PlainData, Turn, attempt
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
 from targetcharge.sessions.priced import Priced, PriceList
 from targetcharge.sessions.reading import Reading, Transcript
-from targetcharge.sessions.release import Release, condition
+from targetcharge.sessions.release import Release, condition, is_least
 from targetcharge.sessions.select import STOP, Candidates, check_selection, sweep
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from targetcharge.sessions.heart import Dataset
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
+
+_OTHER_CONDITION = "a release with another condition than a number"
 
 _PATIENCE = 2.0
 """Seconds that a session which was dropped waits for others: it may be in the way of the one it waits for."""
@@ -60,8 +64,9 @@ class Session:
         self,
         data: object,
         budget: Budget,
-        query_epsilon: float,
+        query_epsilon: float | None = None,
         *,
+        hits: int | None = None,
         ledger: str | os.PathLike[str] = MEMORY,
         meter: str = "exact",
         alternatives: Sequence[Target] | None = None,
@@ -76,10 +81,13 @@ class Session:
         Args:
             data: any Python object; the algorithms know what to do with it.
             budget: the (ε, δ) of everything the session will ever publish, reopened or not.
-            query_epsilon: the ε of one computation: the largest for the exact meter, a typical one for Rényi's.
+            query_epsilon: the ε of one computation: the largest for the exact and the sparse meter, a typical one
+                for Rényi's.
+            hits: with a sparse meter, how many it shall cover: then it chooses the query ε with the least noise.
             ledger: ":memory:", or the path of a file that keeps the budget across restarts and processes.
             meter: "exact" counts hits, the most a budget can buy, for computations of at most the query ε; "renyi"
-                prices each computation by its own ε and target.
+                prices each computation by its own ε and target; "sparse" takes only questions whether a count that
+                no unit lowers is at least a threshold, with far less noise: one secret offset in all of them.
             alternatives: several targets with a meter each, for `ask(algorithm)`: the session goes on until all
                 are spent.
             targets: examples of the targets that will be asked; NotPrior stands for tests, priors, releases and
@@ -89,7 +97,8 @@ class Session:
             restored: the number and hash of the last published entry, to open a restored copy of a ledger.
             unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
         """
-        declared = Declaration.of(budget, query_epsilon, meter, targets, alternatives, computation_delta, unit)
+        given = budget, query_epsilon, meter, targets, alternatives, computation_delta, unit
+        declared = Declaration.of(*given, hits=hits)
         ledger_opened = open_ledger(ledger, declared, transcript, restored)
         self._open(PlainData(data), ledger_opened, declared.alternatives)
 
@@ -101,12 +110,13 @@ class Session:
         return session
 
     def _open(self, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...]) -> None:
-        self._dataset = dataset
+        self._offset = ledger.meters[0].tariff if isinstance(ledger.meters[0].tariff, SparseTariff) else None
+        self._dataset = dataset if self._offset is None else OffsetDataset(dataset, ledger)
         self._ledger = ledger
         self._meters = ledger.meters
         self._entropy = SystemEntropy()
         self._turn = Turn()
-        self._heart = Heart(ledger, dataset)
+        self._heart = Heart(ledger, self._dataset)
         self._prices = PriceList(alternatives, self._meters)
         self._finalizer = weakref.finalize(self, _close, ledger, self._turn)
 
@@ -170,9 +180,13 @@ class Session:
             NotAllowed: if the algorithm does not support the target, or the meter has no price for it.
         """
         if isinstance(asked, Batch):
-            self._batch_prices(asked)
+            self._batch_prices(self._prices.as_drawn(asked))
         else:
             self._prices.ask(asked, None)
+
+    def drawn(self, algorithm: Algorithm) -> Algorithm:
+        """Return an algorithm as this session draws it with its own target, or for a hit whatever comes."""
+        return self._prices.own(algorithm, algorithm.default_target or NotPrior(None))
 
     def check_target(self, target: Target, epsilon: float) -> None:
         """Refuse a target that has no price on this session; alternatives are its targets, and have theirs."""
@@ -189,6 +203,7 @@ class Session:
         Raises:
             InvalidParameter: if there is no such question.
         """
+        batch = self._prices.as_drawn(batch)
         call = BatchCall(batch, self._batch_prices(batch), self._dataset, start, received=time.time())
         while call.left:
             with self._turn.wait():
@@ -219,9 +234,10 @@ class Session:
 
         Args:
             algorithm: what to run, once.
-            when: a function of the outcome, or a set of outcomes. One that raises counts as false.
+            when: a function of the outcome, a set of outcomes, or the least number. One that raises counts as
+                false.
         """
-        asked, holds = self._prices.release(algorithm), condition(when)
+        asked, holds = self._prices.release(algorithm), self._condition(when)
 
         def compute() -> tuple[Settlement, Answer]:
             outcome, seq = asked.draw(self._dataset.data, self._entropy), self._ledger.next_seq()
@@ -243,9 +259,10 @@ class Session:
 
         Args:
             seq: of the release.
-            when: a function of the outcome, or a set of outcomes. One that raises counts as false.
+            when: a function of the outcome, a set of outcomes, or the least number. One that raises counts as
+                false.
         """
-        holds, seq = condition(when), checks.positive_integer(seq, "seq")
+        holds, seq = self._condition(when), checks.positive_integer(seq, "seq")
 
         def compute() -> tuple[Settlement, Answer]:
             kept = self._pending_outcome(seq)  # read again: a refusal's traceback must not hold it
@@ -262,6 +279,11 @@ class Session:
             self._turn.begin()
             asked = self._revision(seq)
             return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
+
+    def _condition(self, when: When) -> Callable[[object], bool]:
+        if self._offset is not None and not is_least(when):
+            raise only_at_least(_OTHER_CONDITION)
+        return condition(when)
 
     def _revision(self, seq: int) -> Priced:
         """Return what a revision costs; refuse that of a release which is not pending."""

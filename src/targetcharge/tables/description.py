@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
+from targetcharge.accounting.meter.tariff import SparseTariff
 from targetcharge.queries.tree import Kind, quoted
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ _HOW: Final = {
     Kind.BOOLEAN: "{0} = TRUE",
 }
 _DISTINCT: Final = "distinct_above(column, threshold, where)"
+_CHANGE: Final = "count(where, prior, tolerance)"
+_BETWEEN: Final = "between(where, low, high)"
+_SIDE: Final = "side(where, threshold)"
+_NOT_SPARSE: Final = (_CHANGE, _BETWEEN, _SIDE)
 _CALLS: Final = (
     ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
     ("count(where)", "a noisy count", "always"),
-    ("count(where, prior, tolerance)", "the noisy count if it has changed", "a change"),
-    ("between(where, low, high)", "below, between or above", "between"),
-    ("side(where, threshold)", "below or above, or too close to call", "too close to call"),
+    (_CHANGE, "the noisy count if it has changed", "a change"),
+    (_BETWEEN, "below, between or above", "between"),
+    (_SIDE, "below or above, or too close to call", "too close to call"),
     ("watch(where, by, keys, threshold)", "`above` for every key, in one scan", "keys that reach it"),
     ("top(where, by, keys, k)", "the k keys with the largest counts", "each of them"),
     ("release(where, when)", "a noisy count, once a condition holds", "the release"),
@@ -49,10 +54,12 @@ class Description:
         unit: whose privacy is protected; `str` says it in words.
         budget: of everything that will ever be published.
         query_epsilon: of one computation.
-        meter: "exact" or "renyi".
+        meter: "exact", "renyi" or "sparse".
         columns: name and kind of each.
         charging: "shared" or "individual".
         identity: how units are told apart, if not as equal values.
+        standard_deviation: of a count whose error has one part in common with all others: a secret offset; None
+            if each has its own.
     """
 
     unit: Unit
@@ -62,6 +69,7 @@ class Description:
     columns: tuple[tuple[str, str], ...]
     charging: str = "shared"
     identity: str = ""
+    standard_deviation: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -70,6 +78,7 @@ class Description:
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
             "query_epsilon": self.query_epsilon,
             "meter": self.meter,
+            "standard_deviation": self.standard_deviation,
             "charging": self.charging,
             "identity": self.identity,
             "missing": list(self._missing()),
@@ -79,10 +88,15 @@ class Description:
     def _facts(self) -> list[tuple[str, str]]:
         whose = ", one for each unit" if self.charging == "individual" else ""
         missing = [("missing", sentence) for sentence in self._missing()]
+        noise = []
+        if self.standard_deviation is not None:
+            common = "for a count, a part of it common to all answers"
+            noise = [("noise", f"standard deviation {self.standard_deviation:.4g} {common}")]
         return [
             ("unit", f"{self.unit}, {self.identity}" if self.identity else str(self.unit)),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
+            *noise,
             *missing,
         ]
 
@@ -99,7 +113,7 @@ class Description:
 
     def _calls(self) -> list[tuple[str, str, str]]:
         if self.charging != "individual":
-            return list(_CALLS)
+            return [call for call in _CALLS if self.meter != "sparse" or call[0] not in _NOT_SPARSE]
         return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in _CALLS if call != _DISTINCT]
 
     def __str__(self) -> str:
@@ -125,7 +139,7 @@ def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -
     """Return what may be asked of a table."""
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
-    charging = "individual" if meter.individual else "shared"
-    return Description(
-        unit, meter.guarantee, query_epsilon, meter.tariff.name, columns, charging, engine.identity.words
-    )
+    charging, tariff = "individual" if meter.individual else "shared", meter.tariff
+    deviation = tariff.offset.standard_deviation if isinstance(tariff, SparseTariff) else None
+    of_meter = meter.guarantee, query_epsilon, tariff.name
+    return Description(unit, *of_meter, columns, charging, engine.identity.words, deviation)

@@ -141,6 +141,7 @@ class Counts:
             names,
             thresholds,
             self.prepared[0].epsilon,
+            monotone=True,
             questions=[question.record for question in self.prepared],
             counts_when_due=self.read_when_due if self.prepared[0].individual else None,
         )

@@ -46,13 +46,17 @@ ROW: Final = Row.ROW
 
 _ENDING: Final = ".ledger.db"
 
+QUERY_EPSILON: Final = 0.1
+"""Of one computation, where the owner does not say."""
+
 
 def open_table(
     source: object,
     unit: str | Row,
     budget: Budget,
-    query_epsilon: float = 0.1,
+    query_epsilon: float | None = None,
     *,
+    hits: int | None = None,
     charging: str = "shared",
     ledger: str | os.PathLike[str] | None = None,
     meter: str = "exact",
@@ -72,13 +76,15 @@ def open_table(
         unit: whose privacy is protected: all rows with the same value of this column, or tc.ROW for every row
             alone. Rows without a unit are left out.
         budget: the (ε, δ) of everything that will ever be published, reopened or not.
-        query_epsilon: the ε of one computation.
+        query_epsilon: the ε of one computation; 0.1 if left out, unless a sparse meter is to choose it.
+        hits: with a sparse meter, how many it shall cover: then it chooses the query ε with the least noise.
         charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
             which an answer charges those who contributed; who has spent theirs takes no part any more, and the
             questions never end.
         ledger: ":memory:", or a file that keeps the budget; left out for a file beside a file source, and memory
             for others.
-        meter: "exact" buys the most hits; "renyi" also prices `between` and `side`, and other ε.
+        meter: "exact" buys the most hits; "renyi" also prices `between` and `side`, and other ε; "sparse" takes
+            only `above`, `watch`, `top`, `count` and releases from a number on, with far less noise.
         targets: examples of the targets that will be asked, if not those of `above`; see tc.Session.
         alternatives: several targets with a meter each; see tc.Session.
         table: of a DuckDB file with several.
@@ -99,6 +105,7 @@ def open_table(
         unit,
         budget,
         query_epsilon,
+        hits=hits,
         charging=charging,
         ledger=ledger,
         meter=meter,
@@ -125,7 +132,8 @@ class TableOpening:
     source: object = field(repr=False)
     unit: str | Row
     budget: Budget
-    query_epsilon: float = 0.1
+    query_epsilon: float | None = None
+    hits: int | None = None
     charging: str = "shared"
     ledger: str | os.PathLike[str] | None = None
     meter: str = "exact"
@@ -141,7 +149,10 @@ class TableOpening:
     def __post_init__(self) -> None:
         """Refuse what makes no sense, by name."""
         check_budget(self.budget)
-        object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
+        if self.query_epsilon is not None:
+            object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
+        elif self.meter != "sparse":
+            object.__setattr__(self, "query_epsilon", QUERY_EPSILON)
         checks.choice(self.charging, "charging", ("shared", "individual"))
         checks.flag(self.new_data, "new_data")
         if not isinstance(self.unit, str | Row):
@@ -171,21 +182,23 @@ class TableOpening:
         Raises:
             NotAllowed: if there is a ledger, and it was made for other terms.
         """
-        declared, path = self._declaration(engine), file_of(self._place)
+        path, made = file_of(self._place), self._made()
+        declared = self._declaration(engine).chosen(made)
         ledger, snapshots = open_ledger(MEMORY, declared, None, None), Snapshots(None)
-        if path is not None and path.exists() and (made := self.made or terms_at(path)) is not None:
+        if path is not None and made is not None:
             made.check(declared.terms(ledger.meters), path)
         numbers = self._numbers(engine, ledger, snapshots, None)
         session = Session.over(numbers, ledger, declared.alternatives)
-        return Table(session, numbers, declared.unit, self.query_epsilon)
+        return Table(session, numbers, declared.unit, checks.query_epsilon(declared.query_epsilon or 0.0))
 
     def open(self, engine: Engine) -> Table:
         """Open the ledger, and the table with it; the engine is closed if that fails."""
         ledger: Ledger | None = None
         session: Session | None = None
         try:
-            declared, snapshots = self._declaration(engine), self._snapshots()
-            ledger = open_ledger(self._place, declared, None, self.restored, self.made)
+            made, snapshots = self._made(), self._snapshots()
+            declared = self._declaration(engine).chosen(made)
+            ledger = open_ledger(self._place, declared, None, self.restored, made)
             beside = file_of(self._place)
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
             numbers = self._numbers(engine, ledger, snapshots, checkpoints)
@@ -195,7 +208,7 @@ class TableOpening:
             snapshots.warn(stacklevel=4)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
-            return Table(session, numbers, declared.unit, self.query_epsilon)
+            return Table(session, numbers, declared.unit, checks.query_epsilon(declared.query_epsilon or 0.0))
         except BaseException:
             try:
                 if session is not None:
@@ -205,6 +218,11 @@ class TableOpening:
             finally:
                 engine.close()
             raise
+
+    def _made(self) -> Terms | None:
+        """Return what the ledger was made for; None if there is none yet."""
+        path = file_of(self._place)
+        return self.made if self.made is not None or path is None else terms_at(path)
 
     @property
     def _place(self) -> str | os.PathLike[str]:
@@ -219,7 +237,7 @@ class TableOpening:
         if isinstance(self.unit, str):
             unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
         given = self.budget, self.query_epsilon, self.meter, self.targets, self.alternatives
-        return Declaration.of(*given, 0.0, unit, individual=self.individual)
+        return Declaration.of(*given, 0.0, unit, individual=self.individual, hits=self.hits)
 
     def _numbers(
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None

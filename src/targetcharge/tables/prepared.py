@@ -122,6 +122,11 @@ class Prepared:
                 return f"{self.words} by {', '.join(self.by)}"
 
     @property
+    def monotone(self) -> bool:
+        """Return whether no unit lowers the measure: then it carries the offset of a table that has one."""
+        return not isinstance(self.measure, Total) or self.measure.lower >= 0
+
+    @property
     def identity(self) -> tuple[str, float]:
         """Return what tells questions apart in a ledger: the record and the ε."""
         return self.record, self.epsilon
@@ -192,8 +197,10 @@ class Prepared:
                     inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
                     return replace(inner, prior=prior)
                 if least is None:
-                    return noisy_count(read, epsilon, sensitivity=sensitivity, name=name)
-                return above_threshold(read, least, epsilon, sensitivity=sensitivity, name=name)
+                    return noisy_count(read, epsilon, sensitivity=sensitivity, monotone=self.monotone, name=name)
+                return above_threshold(
+                    read, least, epsilon, sensitivity=sensitivity, monotone=self.monotone, name=name
+                )
             case BetweenQuestion():
                 low, high = band_steps(self.gauge, question)
                 return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
@@ -217,6 +224,7 @@ class Prepared:
             _LOWEST if watch is None else watch.threshold,
             self.epsilon,
             sensitivity=self.measure.sensitivity,
+            monotone=self.monotone,
             gauge=self.gauge,
             name=self.name,
             question=self.record,

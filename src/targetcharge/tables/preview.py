@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from targetcharge.mechanisms import Algorithm
     from targetcharge.mechanisms.noise import Gauge
-    from targetcharge.sessions.reading import Reading
+    from targetcharge.sessions import Session
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Question, Single
 
@@ -113,7 +113,7 @@ def _wrong(chance: Chance) -> str:
     return "" if chance.miss is None else f"miss {_percent(chance.miss)}"
 
 
-def preview(prepared: Prepared, meter: Reading, distances: Sequence[float] | None) -> Preview:
+def preview(prepared: Prepared, session: Session, distances: Sequence[float] | None) -> Preview:
     """Return what a question would cost and how well it would work."""
     question, name, keys, most = prepared.question, prepared.name, 1, 1
     single = prepared
@@ -126,7 +126,7 @@ def preview(prepared: Prepared, meter: Reading, distances: Sequence[float] | Non
             most = question.k
             name = f"{name}, the {most} largest"
         single = replace(prepared, question=alone, keys=None)
-    algorithm = single.in_steps(_itself)
+    algorithm = session.drawn(single.in_steps(_itself))
     accuracy = algorithm.accuracy
     assert accuracy is not None  # noqa: S101 - all algorithms of tables have one
     shown = accuracy.through(prepared.gauge)
@@ -141,7 +141,7 @@ def preview(prepared: Prepared, meter: Reading, distances: Sequence[float] | Non
     return Preview(
         question=name,
         epsilon=prepared.epsilon,
-        price=meter.quote(algorithm.default_target or NotPrior(None), prepared.epsilon).value,
+        price=session.meter.quote(algorithm.default_target or NotPrior(None), prepared.epsilon).value,
         keys=keys,
         most_hits=most,
         scale=shown.scale,

@@ -313,7 +313,7 @@ class Table:
             distances: of a true number from the threshold, negative below it; left out for some that fit.
             epsilon: of one computation, if not the query ε of the table.
         """
-        return preview(self.prepare(question, epsilon=epsilon), self._session.meter, distances)
+        return preview(self.prepare(question, epsilon=epsilon), self._session, distances)
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""

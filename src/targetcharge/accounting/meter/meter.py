@@ -120,7 +120,7 @@ class Meter:
                 priors, releases with revisions and top-k selections.
             alternatives: how many meters share the budget: each has a share of δ.
         """
-        rest = _share(_less(budget, computation_delta), alternatives)
+        rest = _share(budget_for_hits(budget, computation_delta), alternatives)
         tariff = exact_tariff(rest, query_epsilon, targets)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
@@ -147,19 +147,22 @@ class Meter:
             alternatives: how many meters share the budget: each has ln(alternatives) less, as with a share of δ.
             order: the order to price at, if it was chosen before.
         """
-        rest = _share(_less(budget, computation_delta), alternatives)
+        rest = _share(budget_for_hits(budget, computation_delta), alternatives)
         tariff = renyi_tariff(rest, query_epsilon, target, order)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
     @classmethod
-    def sparse(cls, budget: Budget, offset: OffsetNoise, *, computation_delta: float = 0.0) -> Meter:
+    def sparse(
+        cls, budget: Budget, offset: OffsetNoise, hits: int | None = None, *, computation_delta: float = 0.0
+    ) -> Meter:
         """Return a meter that counts hits of at-least questions whose numbers carry a session's offset.
 
         Args (others as in `__init__`):
             offset: the laws and rates of the offset and of the fresh noise.
+            hits: how many to cover; left out, or if they are not covered, as many as are.
         """
-        rest = check_budget(budget) if offset.noise == "geometric" else _less(budget, computation_delta)
-        return cls(budget, sparse_tariff(rest, offset), computation_delta)
+        rest = check_budget(budget) if offset.noise == "geometric" else budget_for_hits(budget, computation_delta)
+        return cls(budget, sparse_tariff(rest, offset, hits), computation_delta)
 
     @property
     def guarantee(self) -> Budget:
@@ -286,7 +289,7 @@ class Meter:
         return Odometer(epsilon, delta, self.hits, self.hits_left)
 
 
-def _less(budget: Budget, computation_delta: float) -> Budget:
+def budget_for_hits(budget: Budget, computation_delta: float) -> Budget:
     """Return the budget that is left for hits."""
     checks.positive_delta(check_budget(budget).delta)
     reserve = checks.delta(computation_delta, "computation_delta")

@@ -22,7 +22,14 @@ from scipy.optimize import brentq, minimize_scalar
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.exact.certificate import FLOOR
-from targetcharge.accounting.sparse.bounds import LARGEST_SHARE, Coupling, best_coupling, share_step, usual_share
+from targetcharge.accounting.sparse.bounds import (
+    LARGEST_SHARE,
+    Coupling,
+    best_coupling,
+    offset_hits,
+    share_step,
+    usual_share,
+)
 from targetcharge.accounting.sparse.noise import QUESTIONS, SHARES, OffsetNoise
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.search import largest_real
@@ -102,6 +109,45 @@ def least_noise(budget: Budget, hits: int, questions: Questions = "at least") ->
     check_budget(budget)
     checks.choice(questions, "questions", QUESTIONS)
     return _least_noise(budget, checks.hits(hits), questions)
+
+
+@lru_cache(maxsize=256)
+def best_offset(budget: Budget, query_epsilon: float, hits: int | None = None) -> OffsetNoise:
+    """Return Gumbel noise of rate ε2 for at-least questions, and the offset with the least noise beside it.
+
+    Args:
+        budget: of the whole session.
+        query_epsilon: ε2, the rate of the fresh noise for a sensitivity of 1.
+        hits: how many hits it shall buy; left out, nine tenths of those that it would buy if the offset were free.
+
+    Raises:
+        InvalidParameter: if it does not buy so many at any offset.
+    """
+    checks.positive_delta(check_budget(budget).delta)
+
+    def law(log_offset: float) -> OffsetNoise:
+        offset = min(math.exp(log_offset), checks.MAX_QUERY_EPSILON)
+        return OffsetNoise(offset, query_epsilon, "gumbel", "at least")
+
+    least, most = math.log(_LEAST_RATE), math.log(checks.MAX_QUERY_EPSILON)
+    wanted = hits
+    if wanted is None:
+        free = law(least)
+        wanted = math.ceil(0.9 * offset_hits(free.offset_epsilon, query_epsilon, budget, "gumbel", "at least"))
+
+    def affordable(log_offset: float) -> bool:
+        start = usual_share("gumbel", "at least", wanted)
+        cost = best_coupling(
+            law(log_offset), start, lambda coupling: coupling.delta(wanted, budget.epsilon), _MOST_CELLS
+        )
+        return cost[0] <= budget.delta
+
+    if not wanted or not affordable(least):
+        count = f"{wanted} hits are" if wanted else "not one hit is"
+        expected = f"smaller, or the budget larger: {count} covered by ({budget.epsilon:g}, {budget.delta:g})"
+        raise InvalidParameter("query_epsilon", query_epsilon, expected)
+    far = largest_real(lambda far: affordable(least + far), 0.0, most - least, 2e-4)
+    return law(least + far)
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon,
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.meter import Meter, Price, Totals
-from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff, sparse_tariff
 from targetcharge.accounting.plan import catalogue
 from targetcharge.accounting.renyi import best_order_for_budget, renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind
@@ -92,6 +92,8 @@ class OpenedMeter:
     def _tariff(self) -> Tariff:
         terms, query = self.terms, self.terms.query_epsilon
         capacity, typical = terms.capacities[self.which], terms.typical[self.which]
+        if terms.offset is not None:
+            return sparse_tariff(self.budget, terms.offset)
         if terms.meter == "renyi":
             return RenyiTariff(capacity, terms.order, Price(typical, from_grains(typical), (terms.order,)))
         # The header has the first meter's order. Others have the best of their own, as at the opening.

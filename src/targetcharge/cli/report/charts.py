@@ -99,7 +99,7 @@ def _bars(what: str, places: NDArray[np.float64], counts: NDArray[np.float64]) -
 def _steps(history: History, places: NDArray[np.float64]) -> Panel:
     """Return what was charged so far on each meter, as a share of its capacity."""
     inspection, terms, height = history.inspection, history.inspection.terms, 150
-    exact = terms.meter == "exact"
+    exact = terms.meter != "renyi"
     if inspection.individual:
         right = counted(history.contents.hits, "hit")
     elif exact and len(set(terms.capacities)) == 1:

@@ -1,0 +1,136 @@
+"""Tables with a sparse meter: what may be asked, how precise it is, and what other meters are for."""
+
+import pandas as pd
+import pytest
+from tests.refusals import every
+
+import targetcharge as tc
+from targetcharge import questions
+from targetcharge.sessions import opening
+
+BUDGET = tc.Budget(1.0, 1e-6)
+FRAME = pd.DataFrame(
+    {
+        "patient": [number % 4000 for number in range(8000)],
+        "age": [number % 100 for number in range(8000)],
+        "week": [number % 10 for number in range(8000)],
+        "fare": [number % 50 for number in range(8000)],
+    }
+)
+
+CALLS = {
+    "above": lambda t: t.above("age > 50", 100),
+    "above with a prior": lambda t: t.above("age > 50", 100, prior=2000, tolerance=100),
+    "count": lambda t: t.count("age > 50"),
+    "count with a prior": lambda t: t.count("age > 50", prior=2000, tolerance=100),
+    "between": lambda t: t.between("age > 50", 1500, 2500),
+    "side": lambda t: t.side("age > 50", 100),
+    "sum_above": lambda t: t.sum_above("fare", 0, 50, 100),
+    "sum_above of a sum with two signs": lambda t: t.sum_above("fare", -10, 50, 100),
+    "distinct_above": lambda t: t.distinct_above("age", 20),
+    "watch": lambda t: t.watch("age > 50", by="week", keys=range(10), threshold=10_000),
+    "iter_watch": lambda t: list(t.iter_watch("age > 50", by="week", keys=range(10), threshold=10_000)),
+    "top": lambda t: t.top(by="week", keys=range(10), k=1),
+    "release from a number on": lambda t: t.release("age > 50", 100),
+    "release with a condition": lambda t: t.release("age > 50", lambda count: count > 100),
+    "ask_many": lambda t: t.ask_many([questions.above("age > 50", 100), questions.above("age > 60", 100)]),
+}
+
+TABLES = {
+    "exact": {"query_epsilon": 0.1, "budget": tc.Budget(6.0, 1e-6)},
+    "renyi": {"query_epsilon": 0.1, "budget": tc.Budget(6.0, 1e-6), "meter": "renyi"},
+    "sparse": {"hits": 40, "budget": tc.Budget(3.0, 1e-6), "meter": "sparse"},
+    "exact, individual": {"query_epsilon": 0.1, "budget": tc.Budget(6.0, 1e-6), "charging": "individual"},
+    "renyi, individual": {
+        "query_epsilon": 0.1,
+        "budget": tc.Budget(6.0, 1e-6),
+        "meter": "renyi",
+        "charging": "individual",
+    },
+}
+REFUSED = {
+    "exact": {"between", "side"},
+    "renyi": set(),
+    "sparse": {
+        "above with a prior",
+        "count with a prior",
+        "between",
+        "side",
+        "sum_above of a sum with two signs",
+        "release with a condition",
+    },
+    "exact, individual": {"between", "side", "distinct_above"},
+    "renyi, individual": {"distinct_above"},
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_call_is_answered_or_refused_naming_what_takes_it(name):
+    with tc.open(FRAME, unit="patient", **TABLES[name]) as table:
+
+        def check(call, ask):
+            if call not in REFUSED[name]:
+                ask(table)
+                return
+            with pytest.raises(tc.NotAllowed, match=r"(meter|charging)='(exact|renyi|shared)'"):
+                ask(table)
+
+        every({call: (call, ask) for call, ask in CALLS.items()}, check)
+
+
+def test_answers_are_close_and_intervals_hold_the_truth():
+    truths = {
+        "above": FRAME[FRAME.age > 50].patient.nunique(),
+        "count": FRAME[FRAME.age > 50].patient.nunique(),
+        "sum_above": 0,
+    }
+    with tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse") as table:
+        deviation = tc.accounting.least_noise(BUDGET, 20).standard_deviation
+        for call in ("above", "count"):
+            answer = CALLS[call](table)
+            assert answer.scale == pytest.approx(deviation / 2**0.5, rel=1e-3)
+            assert abs(answer.outcome - truths[call]) < 20 * deviation
+            low, high = answer.interval
+            assert low < answer.outcome < high
+            assert 3 * deviation < high - low < 5 * deviation
+
+
+def test_a_preview_tells_the_noise_and_the_chances_with_the_offset_in_them():
+    with tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse") as table:
+        preview = table.preview(questions.above("age > 50", 1000), distances=[-200, 0, 200])
+        assert [round(chance.hit, 6) for chance in preview.chances][::2] == [0.0, 1.0]
+        assert 0.3 < preview.chances[1].hit < 0.6
+        assert preview.price == 1
+        many = table.preview(questions.watch("age > 50", by="week", keys=range(10), threshold=10))
+        assert many.scale == preview.scale
+        with pytest.raises(tc.NotAllowed, match="meter='renyi'"):
+            table.preview(questions.between("age > 50", 1, 2))
+        assert table.meter.hits == 0
+
+
+def test_one_offset_is_in_every_answer(monkeypatch):
+    monkeypatch.setattr(opening, "draw_offset", lambda *_: 100 * 1000)
+    with tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse") as table:
+        truth = FRAME[FRAME.age > 50].patient.nunique()
+        assert abs(table.count("age > 50").outcome - (truth - 1000)) < 300
+        assert abs(table.top(by="week", keys=range(10), k=1)[0].outcome - (400 - 1000)) < 300
+        total = table.sum_above("fare", 0, 50, -(10**6)).outcome
+        whole = FRAME.groupby("patient").fare.sum().clip(0, 50).sum()
+        assert abs(total - (whole - 50 * 1000)) < 50 * 300
+
+
+def test_what_was_chosen_is_described():
+    with tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse") as table:
+        described = table.describe()
+        assert described.meter == "sparse"
+        assert described.query_epsilon == pytest.approx(0.09, rel=0.02)
+        assert described.standard_deviation == pytest.approx(15.4, rel=0.01)
+        assert "standard deviation 15.39 for a count" in str(described)
+        assert "above(" in str(described)
+        assert "between(" not in str(described)
+        assert described.as_dict()["standard_deviation"] == described.standard_deviation
+
+
+def test_a_sparse_meter_is_for_all_units_together():
+    with pytest.raises(tc.InvalidParameter, match="meter is 'sparse'; it must be another one"):
+        tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse", charging="individual")
