@@ -178,7 +178,8 @@ def is_between(offset, query, share, hits, epsilon):
     assert least * (1 - 1e-12) <= coupling.delta(hits, epsilon)
     # Twice the first move is seldom a whole number of cells: then a chord is read, which is above.
     exactly = abs(math.remainder(2 * coupling.first, cell_of(query, share))) < 1e-9 and epsilon >= coupling.first
-    assert coupling.delta(hits, epsilon) <= most * (1 + (1e-9 if exactly else 0.07))
+    loose = 0.15 if reaches_below_the_lattice(offset, query, share, hits, epsilon) else 0.07
+    assert coupling.delta(hits, epsilon) <= most * (1 + (1e-9 if exactly else loose))
 
 
 def cell_of(query, share):
@@ -196,7 +197,6 @@ def test_laplace_games_lie_where_slow_iteration_from_both_sides_puts_them():
     every(spread([game for game in GAMES if not reaches_below_the_lattice(*game)], 20), is_between)
 
 
-@pytest.mark.xfail(reason="below the first point of a shifted lattice its δ' is taken, which is too low")
 def test_laplace_games_do_so_below_the_first_point_of_their_lattice():
     every(spread([game for game in GAMES if reaches_below_the_lattice(*game)], 6), is_between)
 
@@ -405,7 +405,8 @@ def test_a_lattice_that_is_too_large_is_refused_before_it_starts(questions):
         ac.offset_epsilon(0.001, 0.00001, 10_000_000, 1e-6, "laplace", questions)
 
 
-@pytest.mark.xfail(run=False, reason="Gumbel levels do not look at the size of their lattice: this runs for hours")
 def test_a_gumbel_lattice_that_is_too_large_is_refused_before_it_starts():
-    with pytest.raises(tc.TooLarge):
+    with pytest.raises(tc.TooLarge, match=r"hits is 10000000; it must be at most \d+ at query_epsilon 1e-05"):
         ac.offset_epsilon(0.001, 0.00001, 10_000_000, 1e-6, "gumbel", "at least")
+    with pytest.raises(tc.TooLarge):
+        ac.offset_epsilon(0.001, 0.00001, 100_000, 1e-6, "gumbel", "at least")

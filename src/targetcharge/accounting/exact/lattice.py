@@ -1,6 +1,6 @@
 """The lattice run: level after level, certified, for every number of hits up to τ and every ε' at once.
 
->>> from targetcharge.accounting.targets import NOT_PRIOR
+>>> from targetcharge.accounting.targets import NOT_PRIOR, Kind
 >>> lattice = Lattice.for_hits(NOT_PRIOR, 0.1, hits=5, delta=1e-6)
 >>> [round(float(level.delta_at(1.0)), 6) for level in lattice.levels(3)]
 [0.000106, 0.000414, 0.000982]
@@ -32,7 +32,7 @@ from targetcharge.accounting.renyi import (
     epsilon_of_total,
     total_of_budget,
 )
-from targetcharge.accounting.targets import NOT_PRIOR
+from targetcharge.accounting.targets import NOT_PRIOR, Kind
 from targetcharge.errors import TooLarge
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.exact.levels import Game
-    from targetcharge.accounting.targets import Kind
 
 MAX_WIDTH = 4_000_000
 """The widest lattice: about 1 GiB of working memory."""
@@ -76,9 +75,13 @@ class Level:
     def delta_at(self, epsilon: float) -> float:
         """Return an upper bound of δ' at any ε' within the lattice.
 
-        Between lattice points it interpolates linearly in e^{ε'}: δ' is convex in it, so the chord is above.
+        Between lattice points it interpolates linearly in e^{ε'}: δ' is convex in it, so the chord is above. Below
+        the first point, also at an ε' below 0, it is the chord to δ' = 1 at e^{ε'} = 0.
         """
-        place = max(0.0, epsilon / self.epsilon * (1 - 1e-15) - self.shift)
+        place = epsilon / self.epsilon * (1 - 1e-15) - self.shift
+        if place < 0:
+            below_first = place * self.epsilon
+            return min(1.0, float(-math.expm1(below_first) + math.exp(below_first) * self.deltas[0]) * (1 + 1e-12))
         below = math.floor(place)
         if place == below or below >= len(self.deltas) - 1:
             return float(self.deltas[min(below, len(self.deltas) - 1)])
@@ -183,6 +186,8 @@ class Lattice:
     @property
     def most_cells(self) -> int:
         """Return the limit on the cells of all levels together."""
+        if not isinstance(self.kind, Kind):
+            return self.kind.most_cells
         return MAX_CELLS if self.swept else MAX_ITERATED_CELLS
 
     @property
@@ -196,16 +201,20 @@ class Lattice:
         Raises:
             TooLarge: with the largest number of hits that does.
         """
+        if isinstance(self.kind, Kind):
+            query, instead = self.epsilon, "; use renyi_epsilon, which needs no lattice"
+        else:
+            query, instead = self.kind.query_epsilon(self.epsilon), ""
         if not self.most_hits:
             expected = (
                 f"such that its lattice fits: this one would be {self.width:,} cells wide and the limit is"
-                f" {MAX_WIDTH:,}; use renyi_epsilon, which needs no lattice"
+                f" {MAX_WIDTH:,}{instead}"
             )
-            raise TooLarge("query_epsilon", self.epsilon, expected)
+            raise TooLarge("query_epsilon", query, expected)
         if hits > self.most_hits:
             expected = (
-                f"at most {self.most_hits} at query_epsilon {self.epsilon:g}: the lattice has {self.width:,} cells"
-                f" a hit and the limit is {self.most_cells:,} in all; use renyi_epsilon, which needs no lattice"
+                f"at most {self.most_hits} at query_epsilon {query:g}: the lattice has {self.width:,} cells"
+                f" a hit and the limit is {self.most_cells:,} in all{instead}"
             )
             raise TooLarge("hits", hits, expected)
 

@@ -79,6 +79,15 @@ class Game(Protocol):
         """Return whether every outcome is a hit."""
         ...
 
+    @property
+    def most_cells(self) -> int:
+        """Return the limit on the cells of all levels together."""
+        ...
+
+    def query_epsilon(self, epsilon: float) -> float:
+        """Return the query ε of a game in cells of width ε."""
+        ...
+
     def kappa(self, order: float, epsilon: float) -> float:
         """Return a Rényi price that covers every move in cells of width ε (infinite where there is none)."""
         ...

@@ -272,7 +272,7 @@ class Coupling:
             return largest_integer(lambda hits: covers(hits, self._closed(hits)), _MOST_HITS)
         wide = Budget(budget.epsilon + self.first, budget.delta)
         for level in self._levels(None, lambda game, cell: Lattice.for_budget(game, cell, wide)):
-            if not covers(level.hits, _profile(level)):
+            if not covers(level.hits, level.delta_at):
                 return level.hits - 1
         expected = "larger, or the budget smaller: it buys more hits than can be counted"
         raise TooLarge("query_epsilon", self.session.query_epsilon, expected)
@@ -283,7 +283,7 @@ class Coupling:
             return self._after_first_move(hits, self._closed(hits))
         for level in self._levels(hits, lattice_of):
             last = level
-        return self._after_first_move(hits, _profile(last))
+        return self._after_first_move(hits, last.delta_at)
 
     def _closed(self, hits: int) -> Profile:
         """Return the profile of the questions at λ = 1, where always letting the loss fall is the best game."""
@@ -306,13 +306,13 @@ class Coupling:
                 lattice = self._deepened(lattice_of(gumbel, query * common / (finer * SHARES)))
                 if lattice.width * (hits or lattice.charge / lattice.price) <= self.most_cells:
                     break
-            return gumbel_levels(lattice, hits or lattice.most_hits)
+            return gumbel_levels(lattice, hits or max(1, lattice.most_hits))
         if self.session.questions == "any":
             lattice = self._deepened(lattice_of(NOT_PRIOR, query / 2))
         else:
             laplace = LaplaceGame(above // common, below // common)
             lattice = self._deepened(lattice_of(laplace, query * common / SHARES))
-        return lattice.levels(hits or lattice.most_hits)
+        return lattice.levels(hits or max(1, lattice.most_hits))
 
     def _deepened(self, lattice: Lattice) -> Lattice:
         """Return a lattice that also reaches where a first move leads."""
@@ -331,17 +331,6 @@ class Coupling:
             return lambda epsilon: max(questions(epsilon - first), falling_delta(query, hits, epsilon))
         higher, lower = 1 / (1 + math.exp(-first)), 1 / (1 + math.exp(first))
         return lambda epsilon: up(higher * questions(epsilon - first) + lower * questions(epsilon + first))
-
-
-def _profile(level: Level) -> Profile:
-    """Return δ' of a level at any ε'; below 0 on the chord to δ' = 1 at e^{ε'} = 0, which is above it."""
-
-    def delta(epsilon: float) -> float:
-        if epsilon >= 0:
-            return level.delta_at(epsilon)
-        return min(1.0, up(-math.expm1(epsilon) + math.exp(epsilon) * level.delta_at(0.0)))
-
-    return delta
 
 
 def _one_sided_delta(query_epsilon: float, hits: int, epsilon: float) -> float:

@@ -49,6 +49,15 @@ class LaplaceGame:
         """Return False: misses are free."""
         return False
 
+    @property
+    def most_cells(self) -> int:
+        """Return how many cells policy iteration with long steps takes a minute for."""
+        return 10_000_000
+
+    def query_epsilon(self, epsilon: float) -> float:
+        """Return the query ε: what the unit moves in all, in cells of width ε."""
+        return (self.above + self.below) * epsilon
+
     def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
         """Return the width of a cell."""
         return checks.query_epsilon(epsilon, name)
@@ -91,6 +100,15 @@ class GumbelGame:
     def all_hits(self) -> bool:
         """Return False: misses are free."""
         return False
+
+    @property
+    def most_cells(self) -> int:
+        """Return how many cells two sweeps take a few seconds for."""
+        return 100_000_000
+
+    def query_epsilon(self, epsilon: float) -> float:
+        """Return the query ε: what the unit moves in all, in cells of width ε."""
+        return (self.above + self.below) * epsilon
 
     def check_epsilon(self, epsilon: float, name: str = "epsilon") -> float:
         """Return the width of a cell."""

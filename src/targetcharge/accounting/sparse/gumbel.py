@@ -121,9 +121,10 @@ class _Cells:
 
 def gumbel_levels(lattice: Lattice, hits: int) -> Iterator[Level]:
     """Yield the certified levels for 1, 2, …, `hits` hits of the game that the lattice was made for."""
+    lattice.check_size(checks.hits(hits))
     run = _Run(lattice)
     inflation, values = 0.0, run.payoff
-    for count in range(1, checks.hits(hits) + 1):
+    for count in range(1, hits + 1):
         before = run.with_ghosts(values)
         values, threshold = run.level(before)
         excess = run.violation(values, before, threshold, count)
@@ -169,11 +170,14 @@ class _Run:
         at_start, at_end = self._moved(before, cells.shift), self._moved(before, cells.inward)
         return cells.hit_shift * at_start + cells.hit_inward * at_end
 
+    def _stay(self, before: Array) -> Array:
+        """Return what staying at a node until a hit is worth."""
+        share = self._rise / (self._rise + self._drop)
+        return share * self._moved(before, self._above) + (1 - share) * self._moved(before, -self._below)
+
     def level(self, before: Array) -> tuple[Array, int]:
         """Return W_s at the nodes, and the node that is its threshold."""
-        share = self._rise / (self._rise + self._drop)
-        stay = share * self._moved(before, self._above) + (1 - share) * self._moved(before, -self._below)
-        fall, rise = self._falling, self._rising
+        stay, fall, rise = self._stay(before), self._falling, self._rising
         after_fall, after_rise = self._hits(before, fall), self._hits(before, rise)
         # The threshold is above the last node that gains by letting the loss rise to the next and staying there.
         gains = np.flatnonzero(rise.miss * stay[1:] + after_rise[:-1] > (1 + _GAIN) * stay[:-1])
@@ -194,11 +198,24 @@ class _Run:
         upto, since = slice(0, threshold + 1), slice(threshold, None)
         gaps_high[:threshold] = _gaps(y[upto], values[upto], low[upto], self._rise, high[upto], -self._drop)
         gaps_low[threshold:] = _gaps(y[since], values[since], high[since], -self._drop, low[since], self._rise)
-        # One rounded crossing, spread over its cell, tilts a tangent by so much.
-        tilt = ROUNDING * (1 + max(self._drop, self._rise) / self._lattice.epsilon) * values[1:]
+        # What a crossing is off by, spread over its cell, tilts a tangent by so much.
+        error = ROUNDING + self._error(values, before, threshold)
+        tilt = error * (1 + max(self._drop, self._rise) / self._lattice.epsilon) * values[1:]
         high_excess = (tilt - gaps_high) / (high[:-1] + self._rest(self._above, count - 1))
         low_excess = (tilt - gaps_low) / (low[:-1] + self._rest(-self._below, count - 1))
         return max(float(high_excess.max()), float(low_excess.max()), self._excess_above(values, before))
+
+    def _error(self, values: Array, before: Array, threshold: int) -> float:
+        """Return how far a node is, relatively, from what crossing its cell or staying in it is worth."""
+        fall, rise = self._falling, self._rising
+        made = np.concatenate(
+            (
+                rise.miss * values[1 : threshold + 1] + self._hits(before, rise)[:threshold],
+                self._stay(before)[threshold : threshold + 1],
+                fall.miss * values[threshold:-1] + self._hits(before, fall)[threshold + 1 :],
+            )
+        )
+        return float((np.abs(made - values) / values).max())
 
     def _rest(self, jump: int, hits: int) -> Array:
         """Return what is added of the Rényi bound to a level, at the lower ends of its cells moved by a jump."""

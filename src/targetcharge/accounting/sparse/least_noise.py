@@ -135,12 +135,13 @@ def best_offset(budget: Budget, query_epsilon: float, hits: int | None = None) -
         free = law(least)
         wanted = math.ceil(0.9 * offset_hits(free.offset_epsilon, query_epsilon, budget, "gumbel", "at least"))
 
-    def affordable(log_offset: float) -> bool:
+    if wanted:
         start = usual_share("gumbel", "at least", wanted)
-        cost = best_coupling(
-            law(log_offset), start, lambda coupling: coupling.delta(wanted, budget.epsilon), _MOST_CELLS
-        )
-        return cost[0] <= budget.delta
+        usual = law(math.log(1.4 * query_epsilon) + 0.21 * math.log(wanted))
+        share = best_coupling(usual, start, lambda one: one.delta(wanted, budget.epsilon), _MOST_CELLS)[1].share
+
+    def affordable(log_offset: float) -> bool:
+        return Coupling(law(log_offset), share, _MOST_CELLS).delta(wanted, budget.epsilon) <= budget.delta
 
     if not wanted or not affordable(least):
         count = f"{wanted} hits are" if wanted else "not one hit is"
