@@ -171,7 +171,7 @@ def _others():
     yield "between: on the exact meter", lambda t: t.between(None, 5, 9)
     yield "side: on the exact meter", lambda t: t.side(None, 5)
     yield "preview: no price", lambda t: t.preview(q.side(None, 5))
-    yield "when: a number", lambda t: t.release(None, 5)
+    yield "when: no number", lambda t: t.release(None, float("nan"))
     for name, when in {"a text": "count > 100", "bytes": b"5", "a byte array": bytearray(b"5")}.items():
         yield f"when: {name}", lambda t, w=when: t.release(None, w)
     yield "release: of a question with a threshold", lambda t: t.release(t.prepare(q.above(None, 5)), {5})

@@ -222,7 +222,9 @@ class TableOpening:
     def _made(self) -> Terms | None:
         """Return what the ledger was made for; None if there is none yet."""
         path = file_of(self._place)
-        return self.made if self.made is not None or path is None else terms_at(path)
+        if self.made is not None or path is None or not path.exists():
+            return self.made
+        return terms_at(path)
 
     @property
     def _place(self) -> str | os.PathLike[str]:
