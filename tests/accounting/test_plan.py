@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_no_advice_where_classic_sparse_vector_never_wins():
 
 def test_too_small_a_budget():
     with pytest.raises(
-        tc.InvalidParameter, match=r"query_epsilon is 0.1; it must be at most 0.0622.* 9 yes-or-no hits"
+        tc.InvalidParameter, match=r"query_epsilon is 0.1; it must be at most 0.0622.* a sparse meter"
     ):
         tc.plan(BUDGET, query_epsilon=0.1)
     with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 0.1; it must be at most 0.0479[^;]*$"):
@@ -130,3 +131,29 @@ def test_rows_by_name_and_plain_data():
     data = json.loads(json.dumps(plan.as_dict()))
     assert data["budget"] == {"epsilon": 1.0, "delta": 1e-6}
     assert [row["hits"] for row in data["rows"]] == [row.hits for row in plan.rows]
+
+
+def test_rows_compare_by_the_noise_of_a_count():
+    plan = tc.plan(BUDGET, hits=20)
+    for row in plan.rows:
+        factor = 2 if row.accounting == "classic sparse vector" else math.sqrt(2)
+        assert row.standard_deviation == pytest.approx(factor / row.query_epsilon, rel=1e-3)
+    least = tc.accounting.least_noise(BUDGET, 20)
+    assert plan.sparse.standard_deviation == least.standard_deviation
+    assert (plan.sparse.hits, plan.sparse.query_epsilon) == (20, least.query_epsilon)
+    assert all(plan.sparse.standard_deviation < row.standard_deviation / 1.5 for row in plan.rows)
+
+
+def test_at_a_query_epsilon_a_sparse_meter_buys_more_with_less_noise():
+    plan = tc.plan(BUDGET, query_epsilon=0.05)
+    assert plan.sparse.query_epsilon == 0.05
+    assert plan.sparse.hits > 5 * plan["exact"].hits
+    assert plan.sparse.standard_deviation < plan["exact"].standard_deviation
+    assert json.loads(json.dumps(plan.as_dict()))["sparse"]["hits"] == plan.sparse.hits
+    assert tc.plan(BUDGET, query_epsilon=0.01, target=tc.Boundary()).sparse is None
+
+
+def test_what_a_sparse_meter_cannot_count_is_said():
+    plan = tc.plan(BUDGET, query_epsilon=0.0001)
+    assert plan.sparse.hits is None
+    assert plan.sparse.note == "more than this accounting can compute"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from targetcharge import checks
@@ -33,9 +33,12 @@ from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
 from targetcharge.accounting.meter.tariff import one_exact_hit, too_small
 from targetcharge.accounting.paper import Tail, paper_epsilon
 from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
+from targetcharge.accounting.sparse import least_noise, offset_hits
+from targetcharge.accounting.sparse.least_noise import best_offset
 from targetcharge.accounting.targets import Between, Boundary, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer
+from targetcharge.randomness.laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 EVERY_QUESTION: Final = "every question"
 HITS: Final = "hits"
 SPARSE_VECTOR: Final = "classic sparse vector"
+SPARSE: Final = "sparse, thresholds only"
 
 _OURS: Final = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)
@@ -66,6 +70,7 @@ class PlanRow:
         hits: how many; None if it could not be computed.
         query_epsilon: the ε of each computation; None if no query ε is affordable.
         note: why a number is missing.
+        standard_deviation: of a noisy count with this query ε, as it is compared with a threshold.
     """
 
     accounting: str
@@ -73,6 +78,15 @@ class PlanRow:
     hits: int | None
     query_epsilon: float | None
     note: str = ""
+    standard_deviation: float | None = None
+
+    @classmethod
+    def natural(cls, accounting: Accounting, hits: int | None, query: float | None, note: str = "") -> PlanRow:
+        """Return the row of an accounting under which counts get discrete Laplace noise at the query ε."""
+        deviation = None if query is None else math.sqrt(LaplaceLaw(query).variance)
+        if deviation is not None and accounting.name == SPARSE_VECTOR:
+            deviation *= math.sqrt(2)  # the threshold is as noisy
+        return cls(accounting.name, accounting.pays_for, hits, query, note, deviation)
 
 
 @dataclass(frozen=True)
@@ -84,12 +98,14 @@ class Plan:
         target: what a hit is.
         rows: one for each accounting, the best ones last.
         advice: when something simpler is cheaper; empty if never.
+        by_hits: whether the query ε was given, and hits were looked for.
     """
 
     budget: Budget
     target: Target
     rows: tuple[PlanRow, ...]
     advice: str
+    by_hits: bool = True
 
     def __getitem__(self, accounting: str) -> PlanRow:
         """Return the row of an accounting."""
@@ -98,12 +114,35 @@ class Plan:
                 return row
         raise KeyError(accounting)
 
+    @cached_property
+    def sparse(self) -> PlanRow | None:
+        """Return what a sparse meter buys, for questions whether a count of a table is at least something.
+
+        For as many hits as were asked for, or at the same query ε; None for targets that it does not take. It
+        takes a few seconds to find.
+        """
+        if not isinstance(self.target, NotPrior):
+            return None
+        try:
+            if self.by_hits:
+                law = best_offset(self.budget, self.rows[0].query_epsilon or 0.0)
+                rates = law.offset_epsilon, law.query_epsilon
+                hits: int | None = offset_hits(*rates, self.budget, law.noise, law.questions)
+            else:
+                hits = self.rows[0].hits
+                law = least_noise(self.budget, hits or 0).law
+        except (InvalidParameter, TooLarge) as error:
+            note = "more than this accounting can compute" if isinstance(error, TooLarge) else "not affordable"
+            return PlanRow(SPARSE, HITS, None, self.rows[0].query_epsilon if self.by_hits else None, note)
+        return PlanRow(SPARSE, HITS, hits, law.query_epsilon, "", law.standard_deviation)
+
     def as_dict(self) -> dict[str, object]:
         """Return plain data, for JSON."""
         return {
             "budget": asdict(self.budget),
             "target": repr(self.target),
             "rows": [asdict(row) for row in self.rows],
+            "sparse": None if self.sparse is None else asdict(self.sparse),
             "advice": self.advice,
         }
 
@@ -140,7 +179,7 @@ def _plan_hits(budget: Budget, query: float, target: Target, ways: tuple[Account
     bought = max(row.hits or 0 for row in rows if row.accounting in _OURS)
     if not bought:
         classic = next((row.hits for row in rows if row.accounting == SPARSE_VECTOR), 0)
-        otherwise = f"; classic sparse vector would give {classic} yes-or-no hits" if classic else ""
+        otherwise = "; for counts of a table open a sparse meter, by the hits that are wanted" if classic else ""
         raise too_small(budget, query, partial(_one_hit, target, budget.delta), otherwise)
     return Plan(budget, target, rows, _advice(query, bought, budget) if isinstance(target, NotPrior) else "")
 
@@ -154,11 +193,11 @@ def _one_hit(target: Target, delta: float, query: float) -> float:
 
 def _hits_row(way: Accounting, query: float, budget: Budget) -> PlanRow:
     if query > way.max_epsilon:
-        return PlanRow(way.name, way.pays_for, None, query, f"only for a query ε up to {way.max_epsilon:.3g}")
+        return PlanRow.natural(way, None, query, f"only for a query ε up to {way.max_epsilon:.3g}")
     try:
-        return PlanRow(way.name, way.pays_for, way.hits(query, budget), query)
+        return PlanRow.natural(way, way.hits(query, budget), query)
     except TooLarge:
-        return PlanRow(way.name, way.pays_for, None, query, "more than this accounting can compute")
+        return PlanRow.natural(way, None, query, "more than this accounting can compute")
 
 
 def _plan_query(budget: Budget, hits: int, target: Target, ways: tuple[Accounting, ...]) -> Plan:
@@ -167,17 +206,16 @@ def _plan_query(budget: Budget, hits: int, target: Target, ways: tuple[Accountin
     if not affordable:
         expected = f"fewer, or the budget larger: ({budget.epsilon:g}, {budget.delta:g}) covers them at no query ε"
         raise InvalidParameter("hits", hits, expected)
-    return Plan(
-        budget, target, rows, _advice(max(affordable), hits, budget) if isinstance(target, NotPrior) else ""
-    )
+    advice = _advice(max(affordable), hits, budget) if isinstance(target, NotPrior) else ""
+    return Plan(budget, target, rows, advice, by_hits=False)
 
 
 def _query_row(way: Accounting, hits: int, budget: Budget) -> PlanRow:
     try:
         query = way.query_epsilon(hits, budget)
     except TooLarge:
-        return PlanRow(way.name, way.pays_for, hits, None, "more than this accounting can compute")
-    return PlanRow(way.name, way.pays_for, hits, query, "" if query else "not affordable at any query ε")
+        return PlanRow.natural(way, hits, None, "more than this accounting can compute")
+    return PlanRow.natural(way, hits, query, "" if query else "not affordable at any query ε")
 
 
 def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
@@ -201,7 +239,8 @@ def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
     upto = f"up to {most} hits" if most < computed else f"{most} hits and perhaps more"
     return (
         f"For {upto} at query ε {query_epsilon:.4g} the classic sparse vector technique is cheaper, if yes-or-no"
-        " answers about monotone counts and a noisy threshold will do."
+        " answers about monotone counts and a noisy threshold will do. For counts of a table a sparse meter is"
+        " better still."
     )
 
 

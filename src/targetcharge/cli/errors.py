@@ -87,11 +87,11 @@ def exit_code(error: TargetChargeError) -> int:
 
 def sentence(error: TargetChargeError) -> str:
     """Return what an error says, with options in place of the parameters that it says to set."""
-    return "".join(_written(part) if isinstance(part, Setting) else str(part) for part in error.args)
-
-
-def _written(setting: Setting) -> str:
-    return option(setting.name) if setting.value is True else f"{option(setting.name)} {setting.value}"
+    values = [
+        "" if not isinstance(part, Setting) or part.value is True else f" {part.value}" for part in error.args
+    ]
+    names = [option(part.name) if isinstance(part, Setting) else str(part) for part in error.args]
+    return "".join(name + value for name, value in zip(names, values, strict=True))
 
 
 def option(name: str) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import targetcharge as tc
-from targetcharge.accounting.plan import HITS, catalogue
+from targetcharge.accounting.plan import HITS, SPARSE, catalogue
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.errors import InvalidParameter, TooLarge
 
@@ -95,15 +95,18 @@ def _table(planned: tc.Plan, *, by_hits: bool) -> Table:
     budget = planned.budget
     given = f"query ε {planned.rows[0].query_epsilon:g}" if by_hits else f"{planned.rows[0].hits} hits"
     table = Table(title=f"A budget of ({budget.epsilon:g}, {budget.delta:g}) at {given}", title_justify="left")
-    noted = any(row.note for row in planned.rows)
-    for head in ("accounting", "pays for", "buys" if by_hits else "query ε", *(["note"] if noted else [])):
-        table.add_column(head, justify="right" if head in ("buys", "query ε") else "left")
-    for row in planned.rows:
+    rows = planned.rows if planned.sparse is None else (*planned.rows, planned.sparse)
+    noted = any(row.note for row in rows)
+    figures = "buys" if by_hits else "query ε", "noise"
+    for head in ("accounting", "pays for", *figures, *(["note"] if noted else [])):
+        table.add_column(head, justify="right" if head in figures else "left")
+    for row in rows:
         query = "" if row.query_epsilon is None else f"{row.query_epsilon:.4g}"
         counted = "hits" if row.pays_for == HITS else "questions"
         bought = "" if row.hits is None else f"{row.hits:,} {counted}"
-        cells = (row.accounting, row.pays_for, bought if by_hits else query, *([row.note] if noted else []))
-        table.add_row(*cells, style="bold" if row.accounting == "exact" else None)
+        noise = "" if row.standard_deviation is None else f"±{row.standard_deviation:.3g}"
+        cells = row.accounting, row.pays_for, bought if by_hits else query, noise, *([row.note] if noted else [])
+        table.add_row(*cells, style="bold" if row.accounting in ("exact", SPARSE) else None)
     return table
 
 

@@ -144,14 +144,11 @@ def _text_of(path: Path) -> str:
     raise Mistake(str(path), f"it cannot be read: {problem}")
 
 
-def _grid(name: str, value: object) -> str | float:
-    return value.strip() if isinstance(value, str) else number(name, value)
-
-
 NUMBER_FIELDS: Final[dict[str, Reader]] = (
     dict.fromkeys(("where", "sum", "distinct"), text)
     | dict.fromkeys(("lower", "upper"), number)
-    | {"grid": _grid, "per_unit": whole_number}
+    | {"grid": lambda name, value: value.strip() if isinstance(value, str) else number(name, value)}
+    | {"per_unit": whole_number}
 )
 """What a question is about, in files."""
 
