@@ -17,7 +17,7 @@ from targetcharge.streaming.copies import seeded_copies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.streaming.copies import Copies, SketchKind, Make
+    from targetcharge.streaming.copies import Copies, Make, SketchKind
 
 _PLENTY: Final = 30_000.0
 """Over the copies, an ε' under which nothing ends: this is about speed."""
