@@ -155,3 +155,13 @@ def test_refused_by_name_and_value():
 def test_hits_that_no_rate_affords_are_refused():
     with pytest.raises(tc.InvalidParameter, match="hits is"):
         least_noise(tc.Budget(0.001, 0.0), 10**9)
+
+
+def test_budgets_at_both_ends_end_in_an_answer_or_a_refusal_by_name():
+    for budget, hits in ((tc.Budget(3e-6, 1e-6), 5), (tc.Budget(1e-5, 1e-9), 100)):
+        with pytest.raises(tc.InvalidParameter, match=f"hits is {hits}"):
+            tc.accounting.least_noise(budget, hits)
+    assert tc.accounting.least_noise(tc.Budget(1e-3, 1e-30), 10).standard_deviation > 1000
+    assert tc.accounting.least_noise(tc.Budget(9000.0, 1e-6), 3).standard_deviation < 1
+    with pytest.raises(tc.TooLarge):
+        tc.accounting.offset_hits(1e-7, 1e-9, tc.Budget(10.0, 0.0), "geometric", "at least")

@@ -8,6 +8,7 @@ from tests.randomness.sources import SeededEntropy
 from tests.refusals import every
 
 import targetcharge as tc
+from targetcharge.accounting import Meter, OffsetNoise
 from targetcharge.mechanisms import above_threshold, batch_by_key, noisy_count
 from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.sessions import opening, session
@@ -137,6 +138,8 @@ def test_what_a_sparse_session_does_not_take_says_which_does(law):
         "values": (lambda s: s.release(noisy_count(len, query, monotone=True), {1, 2}), "exact"),
         "a batch": (lambda s: list(s.ask_each(batch_by_key(lambda _: [1], ["a"], 5, query))), "exact"),
         "candidates": (lambda s: s.select([noisy_count(len, query)]), "exact"),
+        # That all candidates have a score would say of each, for one hit, that it reached its threshold.
+        "candidates with thresholds": (lambda s: s.select([above(100, law)] * 50, k=1), "exact"),
         "a private function": (lambda s: s.test(tc.private(epsilon=query)(bool)), "exact"),
     }
     with sparse() as opened:
@@ -150,10 +153,42 @@ def test_what_a_sparse_session_does_not_take_says_which_does(law):
         assert not opened.transcript.last(1)
 
 
+def test_a_number_of_another_class_cannot_look_at_what_is_not_released(law):
+    seen = []
+
+    class Sneaky(int):
+        def __le__(self, outcome):
+            seen.append(outcome)
+            return True
+
+        __ge__ = __lt__ = __gt__ = __le__
+
+    with sparse() as opened:
+        assert not opened.release(noisy_count(len, law.query_epsilon, monotone=True), Sneaky(10**6)).released
+        assert not seen
+
+
+def test_a_delta_for_computations_is_part_of_the_budgets():
+    for budget, delta in ((tc.Budget(1.0, 0.0), 0.5), (tc.Budget(1.0, 1e-6), 1e-6)):
+        with pytest.raises(tc.InvalidParameter, match="delta is"):
+            tc.Session(PEOPLE, budget, hits=3, meter="sparse", computation_delta=delta)
+    pure = OffsetNoise(0.5, 0.1, "geometric", "at least")
+    whole = Meter.sparse(tc.Budget(1.0, 0.3), pure)
+    part = Meter.sparse(tc.Budget(1.0, 0.3), pure, computation_delta=0.29)
+    assert (whole.hits_left, part.hits_left) == (8, 5)
+    with tc.Session(PEOPLE, BUDGET, hits=3, meter="sparse", computation_delta=1e-7) as opened:
+        assert opened.meter.hits_left == 3
+
+
 def test_how_a_sparse_session_may_be_opened_is_checked_by_name():
     plain = (PEOPLE, BUDGET)
     mistakes = {
         "nothing said": (lambda: tc.Session(*plain, meter="sparse"), "hits is None; it must be given"),
+        "a query ε without δ": (
+            lambda: tc.Session(PEOPLE, tc.Budget(1.0, 0.0), 0.1, meter="sparse"),
+            "query_epsilon is 0.1; it must be left out where delta is 0",
+        ),
+        "a tiny budget": (lambda: tc.Session(PEOPLE, tc.Budget(1e-6, 1e-6), hits=5, meter="sparse"), "hits is 5"),
         "no hits": (lambda: tc.Session(*plain, hits=0, meter="sparse"), "hits is 0"),
         "half a hit": (lambda: tc.Session(*plain, hits=1.5, meter="sparse"), "hits is 1.5"),
         "too many": (lambda: tc.Session(*plain, 0.09, hits=500, meter="sparse"), "query_epsilon is 0.09"),

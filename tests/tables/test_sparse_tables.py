@@ -7,6 +7,7 @@ from tests.refusals import every
 import targetcharge as tc
 from targetcharge import questions
 from targetcharge.sessions import opening
+from targetcharge.tables.monitor import Monitor, Rule
 
 BUDGET = tc.Budget(1.0, 1e-6)
 FRAME = pd.DataFrame(
@@ -134,3 +135,10 @@ def test_what_was_chosen_is_described():
 def test_a_sparse_meter_is_for_all_units_together():
     with pytest.raises(tc.InvalidParameter, match="meter is 'sparse'; it must be another one"):
         tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse", charging="individual")
+
+
+def test_a_monitor_needs_another_meter():
+    with tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse") as table:
+        with pytest.raises(tc.NotAllowed, match="meter='exact'"):
+            Monitor(table, [Rule("old", "age > 50", threshold=100)])
+        assert table.meter.hits == 0

@@ -246,7 +246,12 @@ class NoisyCount:
     @property
     def at_least(self) -> bool:
         """Return whether it is published from some value on, and nothing below."""
-        return self.ranges.labels in ((None, _ITSELF), (_ITSELF,))
+        return self.always or self.ranges.labels == (None, _ITSELF)
+
+    @property
+    def always(self) -> bool:
+        """Return whether it is published whatever it is."""
+        return self.ranges.labels == (_ITSELF,)
 
 
 @final

@@ -118,14 +118,20 @@ class Declaration:
             offset, hits = replace(made.offset, query_epsilon=query), made.capacities[0]
             return replace(self, query_epsilon=query, offset=offset, hits=hits)
         budget = self.budget
-        if budget.delta:
+        if budget.delta or self.computation_delta:
             budget = budget_for_hits(budget, self.computation_delta)
+        if self.query_epsilon is not None and not budget.delta:
+            expected = "left out where delta is 0: give "
+            raise InvalidParameter("query_epsilon", self.query_epsilon, expected, Parameter("hits"))
         if self.query_epsilon is not None:
             offset = best_offset(budget, self.query_epsilon, self.hits)
         elif self.hits is not None:
             offset = least_noise(budget, self.hits).law
         else:
-            raise InvalidParameter("hits", None, "given with a new sparse meter, or ", Parameter("query_epsilon"))
+            instead = Parameter("query_epsilon")
+            raise InvalidParameter(
+                "hits", None, "given for a new sparse meter; ", instead, " may be given instead"
+            )
         return replace(self, query_epsilon=offset.query_epsilon, offset=offset)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:

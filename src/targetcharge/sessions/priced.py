@@ -179,7 +179,16 @@ class PriceList:
         return self._alone(self.own(algorithm, _RELEASE), _RELEASE, "release")
 
     def candidate(self, algorithm: Algorithm) -> Priced:
-        """Return the question of one candidate of `Session.select`."""
+        """Return the question of one candidate of `Session.select`.
+
+        With an offset it must have a score whatever it is: that all have one would tell of each that it is at
+        least something, for the price of those that are released.
+        """
+        if self._offset is not None:
+            counted = check_algorithm(algorithm).counted
+            if counted is None or not counted.always:
+                among = f"a selection among {algorithm.name}"
+                raise only_at_least(among)
         return self._known("select", algorithm) or self._remember(
             "select", algorithm, self._alone(self.own(algorithm, _RELEASE), _RELEASE, "select")
         )

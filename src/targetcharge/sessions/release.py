@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard, final
+from typing import TYPE_CHECKING, Any, final
 
-from targetcharge import checks
 from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.sessions.select import plain_number
 
 if TYPE_CHECKING:
     from targetcharge.ledger.answer import Interval
+    from targetcharge.sessions.select import Score
     from targetcharge.sessions.session import Session
 
 When = Callable[[Any], object] | Container[object] | float
@@ -63,16 +64,16 @@ class Release:
         return self._session.revise(self.seq, when)
 
 
-def is_least(when: When) -> TypeGuard[float]:
+def is_least(when: When) -> bool:
     """Return whether a condition is a number: the least outcome that is released."""
-    return isinstance(when, int | float) and not isinstance(when, bool)
+    return plain_number(when) is not None
 
 
 def condition(when: When) -> Callable[[object], bool]:
     """Return a condition as a function that never raises: one that does counts as false."""
     test: Callable[[Any], object]
     if is_least(when):
-        test = _at_least(checks.threshold(when, "when"))
+        test = _at_least(plain_number(when))
     elif callable(when):
         test = when
     elif not isinstance(when, str | bytes | bytearray) and isinstance(when, Container):
@@ -89,7 +90,9 @@ def condition(when: When) -> Callable[[object], bool]:
     return holds
 
 
-def _at_least(least: float) -> Callable[[Any], object]:
+def _at_least(least: Score | None) -> Callable[[Any], object]:
+    """Return whether an outcome is at least a number of Python's own: one of a caller's class could look at it."""
+
     def reached(outcome: Any) -> object:  # noqa: ANN401 - whatever was drawn
         return outcome >= least
 

@@ -161,7 +161,8 @@ class Meter:
             offset: the laws and rates of the offset and of the fresh noise.
             hits: how many to cover; left out, or if they are not covered, as many as are.
         """
-        rest = check_budget(budget) if offset.noise == "geometric" else budget_for_hits(budget, computation_delta)
+        pure = not check_budget(budget).delta and offset.noise == "geometric" and not computation_delta
+        rest = budget if pure else budget_for_hits(budget, computation_delta)
         return cls(budget, sparse_tariff(rest, offset, hits), computation_delta)
 
     @property

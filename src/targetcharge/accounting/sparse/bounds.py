@@ -126,6 +126,8 @@ def offset_hits(
     about = Coupling(session, usual_share(noise, questions, 30)).hits(check_budget(budget))
     start = usual_share(noise, questions, max(1, about))
     hits = int(-best_coupling(session, start, lambda coupling: -coupling.hits(budget))[0])
+    if hits >= _MOST_HITS:
+        raise TooLarge("query_epsilon", query_epsilon, "larger, or the budget smaller: it buys too many to count")
     while _delta(session, hits + 1, budget.epsilon) <= budget.delta:  # on a lattice that was made for so many
         hits += 1
     return hits
@@ -293,7 +295,7 @@ class Coupling:
         if noise == "laplace":
             return lambda epsilon: _one_sided_delta(query, hits, epsilon)
         pure = self.session.offset_epsilon + hits * query  # rounded to nearest, as plain composition is
-        return lambda epsilon: -math.expm1(min(0.0, epsilon - pure))
+        return lambda epsilon: max(0.0, -math.expm1(min(0.0, epsilon - pure)))
 
     def _levels(self, hits: int | None, lattice_of: LatticeOf) -> Iterator[Level]:
         """Return the certified levels of the questions' game, for so many hits or as many as can be counted."""

@@ -41,7 +41,7 @@ from targetcharge.accounting.exact.certificate import FLOOR, ROUNDING
 from targetcharge.accounting.exact.lattice import Level
 from targetcharge.accounting.exact.levels import recur
 from targetcharge.accounting.sparse.games import GumbelGame
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _SHARE_OF_RENYI: Final = 1e-7
 _GAIN: Final = 1e-12
+_LARGEST_EXPONENT: Final = 700.0
 _GAMMA_ROUNDING: Final = 1e-11
 """More than what SciPy's incomplete gamma functions are off by, relatively; tests compare them with mpmath."""
 
@@ -122,6 +123,10 @@ class _Cells:
 def gumbel_levels(lattice: Lattice, hits: int) -> Iterator[Level]:
     """Yield the certified levels for 1, 2, …, `hits` hits of the game that the lattice was made for."""
     lattice.check_size(checks.hits(hits))
+    if lattice.bottom * lattice.epsilon > _LARGEST_EXPONENT:
+        raise TooLarge(
+            "epsilon", lattice.depth * lattice.epsilon, "smaller: such losses overflow double precision"
+        )
     run = _Run(lattice)
     inflation, values = 0.0, run.payoff
     for count in range(1, hits + 1):
@@ -203,7 +208,15 @@ class _Run:
         tilt = error * (1 + max(self._drop, self._rise) / self._lattice.epsilon) * values[1:]
         high_excess = (tilt - gaps_high) / (high[:-1] + self._rest(self._above, count - 1))
         low_excess = (tilt - gaps_low) / (low[:-1] + self._rest(-self._below, count - 1))
-        return max(float(high_excess.max()), float(low_excess.max()), self._excess_above(values, before))
+        excess = float(np.max([high_excess.max(), low_excess.max(), self._excess_above(values, before)]))
+        return excess if math.isfinite(excess) and self._is_convex(values) else math.inf
+
+    def _is_convex(self, values: Array) -> bool:
+        """Return whether a level is convex in y but for rounding: else its chords would not be above it."""
+        width = self._ratio[:-1] - self._ratio[1:]
+        slope = (values[:-1] - values[1:]) / width
+        rounding = 1e-9 * np.abs(slope[:-1]) + 64 * ROUNDING * values[1:-1] / width[1:]
+        return bool((slope[:-1] - slope[1:] >= -rounding).all())
 
     def _error(self, values: Array, before: Array, threshold: int) -> float:
         """Return how far a node is, relatively, from what crossing its cell or staying in it is worth."""

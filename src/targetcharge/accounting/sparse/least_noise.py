@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
@@ -31,7 +32,7 @@ from targetcharge.accounting.sparse.bounds import (
     usual_share,
 )
 from targetcharge.accounting.sparse.noise import QUESTIONS, SHARES, OffsetNoise
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_real
 
 if TYPE_CHECKING:
@@ -144,8 +145,8 @@ def best_offset(budget: Budget, query_epsilon: float, hits: int | None = None) -
         return Coupling(law(log_offset), share, _MOST_CELLS).delta(wanted, budget.epsilon) <= budget.delta
 
     if not wanted or not affordable(least):
-        count = f"{wanted} hits are" if wanted else "not one hit is"
-        expected = f"smaller, or the budget larger: {count} covered by ({budget.epsilon:g}, {budget.delta:g})"
+        count = f"{wanted} hits are" if wanted else "one hit is"
+        expected = f"smaller, or the budget larger: {count} not covered by ({budget.epsilon:g}, {budget.delta:g})"
         raise InvalidParameter("query_epsilon", query_epsilon, expected)
     far = largest_real(lambda far: affordable(least + far), 0.0, most - least, 2e-4)
     return law(least + far)
@@ -158,10 +159,11 @@ def _least_noise(budget: Budget, hits: int, questions: Questions) -> LeastNoise:
         candidates = [_split(budget, hits, "laplace", "any", "laplace")]
     else:
         candidates = [_pure(budget, hits)]
-        if budget.delta:
-            if hits <= _MOST_GEOMETRIC:
+        with suppress(TooLarge):  # then geometric noise will do
+            if budget.delta and hits <= _MOST_GEOMETRIC:
                 candidates.append(_split(budget, hits, "gumbel", "at least", "geometric"))
-            candidates.append(_split(budget, hits, "gumbel", "at least", "laplace"))
+            if budget.delta:
+                candidates.append(_split(budget, hits, "gumbel", "at least", "laplace"))
     affordable = [candidate for candidate in candidates if candidate is not None]
     if not affordable:
         expected = f"fewer, or the budget larger: ({budget.epsilon:g}, {budget.delta:g}) covers them at no rate"
@@ -172,7 +174,7 @@ def _least_noise(budget: Budget, hits: int, questions: Questions) -> LeastNoise:
 def _pure(budget: Budget, hits: int) -> LeastNoise | None:
     """Return geometric noise with the best split, ε1 = τ^{1/3}·ε2, of ε1 + τε2 = ε'."""
     query = min(budget.epsilon * (1 - 1e-12) / (hits + hits ** (1 / 3)), checks.MAX_QUERY_EPSILON)
-    if query < checks.MIN_QUERY_EPSILON:
+    if query < _LEAST_RATE:
         return None
     offset = min(hits ** (1 / 3) * query, checks.MAX_QUERY_EPSILON)
     law = OffsetNoise(offset, query, "geometric", "at least")
@@ -217,15 +219,16 @@ class _RenyiSearch:
 
     def law(self, split: float, log_query: float) -> OffsetNoise:
         """Return the laws with the rates ε2 = e^{log_query} and ε1 = e^{split}·ε2."""
-        offset = min(checks.MAX_QUERY_EPSILON, math.exp(log_query + split))
-        return OffsetNoise(offset, math.exp(log_query), self.noise, self.questions, self.offset_noise)
+        offset = max(_LEAST_RATE, min(checks.MAX_QUERY_EPSILON, math.exp(log_query + split)))
+        query = min(checks.MAX_QUERY_EPSILON, math.exp(log_query))
+        return OffsetNoise(offset, query, self.noise, self.questions, self.offset_noise)
 
     def best(self, split: float) -> tuple[float, int, float]:
         """Return the logarithm of the least standard deviation at a split, its λ, and the logarithm of its ε2."""
         step = share_step(self.noise, self.questions)
         best = self._at(split, usual_share(self.noise, self.questions, self.hits))
         for direction in (step, -step) if step else ():
-            while (other := self._at(split, best[1] + direction)) < best:
+            while (other := self._at(split, best[1] + direction))[0] < best[0]:
                 best = other
         return best
 

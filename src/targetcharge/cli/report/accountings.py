@@ -93,7 +93,7 @@ class OpenedMeter:
         terms, query = self.terms, self.terms.query_epsilon
         capacity, typical = terms.capacities[self.which], terms.typical[self.which]
         if terms.offset is not None:
-            return sparse_tariff(self.budget, terms.offset)
+            return sparse_tariff(self.budget, terms.offset, capacity)
         if terms.meter == "renyi":
             return RenyiTariff(capacity, terms.order, Price(typical, from_grains(typical), (terms.order,)))
         # The header has the first meter's order. Others have the best of their own, as at the opening.

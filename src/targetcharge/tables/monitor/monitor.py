@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.ledger import Answer
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
@@ -62,6 +62,9 @@ class Monitor:
         """
         if not isinstance(table, Table):
             raise InvalidParameter("table", table, "a table, opened by tc.open")
+        if table.meter.tariff.name == "sparse":
+            sentence = "a monitor also asks whether numbers have fallen or changed: open its table with "
+            raise NotAllowed(sentence, Setting("meter", "exact"))
         check_name(name, "monitor")
         if not isinstance(rules, list | tuple) or not rules:
             raise InvalidParameter("rules", rules, "a list of rules")
