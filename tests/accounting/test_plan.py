@@ -154,6 +154,7 @@ def test_at_a_query_epsilon_a_sparse_meter_buys_more_with_less_noise():
 
 
 def test_what_a_sparse_meter_cannot_count_is_said():
-    plan = tc.plan(BUDGET, query_epsilon=0.0001)
-    assert plan.sparse.hits is None
-    assert plan.sparse.note == "more than this accounting can compute"
+    for query in (0.01, 0.0001):
+        plan = tc.plan(BUDGET, query_epsilon=query)
+        assert plan.sparse.hits is None
+        assert plan.sparse.note == "hundreds: plan by the hits that are wanted"

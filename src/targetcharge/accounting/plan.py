@@ -58,6 +58,8 @@ SPARSE: Final = "sparse, thresholds only"
 _OURS: Final = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)
 _MOST_SEARCHED: Final = 2**40
+_MOST_EXACT: Final = 20
+"""Hits on an exact meter from which a sparse one buys hundreds: to count them takes longer than a plan may."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,10 @@ class Plan:
         """
         if not isinstance(self.target, NotPrior):
             return None
+        exact = next(row.hits for row in self.rows if row.accounting == "exact")
+        if self.by_hits and (exact is None or exact > _MOST_EXACT):
+            note = "hundreds: plan by the hits that are wanted"
+            return PlanRow(SPARSE, HITS, None, self.rows[0].query_epsilon, note)
         try:
             if self.by_hits:
                 law = best_offset(self.budget, self.rows[0].query_epsilon or 0.0)
