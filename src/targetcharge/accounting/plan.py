@@ -120,15 +120,14 @@ class Plan:
     def sparse(self) -> PlanRow | None:
         """Return what a sparse meter buys, for questions whether a count of a table is at least something.
 
-        For as many hits as were asked for, or at the same query ε; None for targets that it does not take. It
-        takes a few seconds to find.
+        For as many hits as were asked for, or at the same query ε; None for targets that it does not take, and at a
+        query ε so small that it buys hundreds: then plan by hits. It takes a second or so to find.
         """
         if not isinstance(self.target, NotPrior):
             return None
         exact = next(row.hits for row in self.rows if row.accounting == "exact")
         if self.by_hits and (exact is None or exact > _MOST_EXACT):
-            note = "hundreds: plan by the hits that are wanted"
-            return PlanRow(SPARSE, HITS, None, self.rows[0].query_epsilon, note)
+            return None
         try:
             if self.by_hits:
                 law = best_offset(self.budget, self.rows[0].query_epsilon or 0.0)
