@@ -120,8 +120,8 @@ class Plan:
     def sparse(self) -> PlanRow | None:
         """Return what a sparse meter buys, for questions whether a count of a table is at least something.
 
-        For as many hits as were asked for, or at the same query ε; None for targets that it does not take, and at a
-        query ε so small that it buys hundreds: then plan by hits. It takes a second or so to find.
+        For as many hits as were asked for, or at the same query ε; None for targets that it does not take, and at
+        a query ε so small that it buys hundreds: then plan by hits. It takes a second or so to find.
         """
         if not isinstance(self.target, NotPrior):
             return None
