@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, final
 
 from targetcharge.errors import InvalidParameter, NotAllowed
@@ -66,7 +67,7 @@ class Release:
 
 def is_least(when: When) -> bool:
     """Return whether a condition is a number: the least outcome that is released."""
-    return plain_number(when) is not None
+    return isinstance(when, Real) and plain_number(when) is not None
 
 
 def condition(when: When) -> Callable[[object], bool]:
