@@ -18,11 +18,11 @@ from tests.sizes import size, spread
 
 from targetcharge.accounting import gumbel_delta
 from targetcharge.accounting.exact.lattice import Lattice
-from targetcharge.accounting.sparse import gumbel
-from targetcharge.accounting.sparse.bounds import Coupling
-from targetcharge.accounting.sparse.games import GumbelGame, LaplaceGame
-from targetcharge.accounting.sparse.gumbel import gumbel_levels
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge.accounting.offsets import gumbel
+from targetcharge.accounting.offsets.bounds import Coupling
+from targetcharge.accounting.offsets.games import GumbelGame, LaplaceGame
+from targetcharge.accounting.offsets.gumbel import gumbel_levels
+from targetcharge.accounting.offsets.noise import OffsetNoise
 from targetcharge.errors import InvalidParameter
 
 CELLS = 20

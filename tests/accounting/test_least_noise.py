@@ -10,8 +10,8 @@ from tests.sizes import LONG, spread
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, least_noise, offset_delta, offset_hits
-from targetcharge.accounting.sparse.bounds import Coupling
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge.accounting.offsets.bounds import Coupling
+from targetcharge.accounting.offsets.noise import OffsetNoise
 
 DELTA = 1e-6
 GOLDEN_ANY = {1: 13.4, 5: 18.6, 20: 28.1, 100: 51.6}

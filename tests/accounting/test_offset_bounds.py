@@ -11,9 +11,9 @@ from tests.sizes import size, spread
 import targetcharge as tc
 from targetcharge import accounting as ac
 from targetcharge.accounting.exact import exact_delta
-from targetcharge.accounting.sparse import bounds
-from targetcharge.accounting.sparse.bounds import Coupling
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge.accounting.offsets import bounds
+from targetcharge.accounting.offsets.bounds import Coupling
+from targetcharge.accounting.offsets.noise import OffsetNoise
 from targetcharge.errors import shown
 
 SESSIONS = [(0.1, 0.1, 20), (0.3, 0.1, 100), (0.2, 0.05, 50), (0.1, 0.01, 300)]

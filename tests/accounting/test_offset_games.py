@@ -20,8 +20,8 @@ from tests.accounting.offset_games import (
 from tests.sizes import size
 
 from targetcharge.accounting import offset_delta
-from targetcharge.accounting.sparse.bounds import Coupling
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge.accounting.offsets.bounds import Coupling
+from targetcharge.accounting.offsets.noise import OffsetNoise
 
 EPSILONS = (0.0, 0.3, 0.8, 1.5, 2.5, 4.0)
 

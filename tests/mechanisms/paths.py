@@ -54,7 +54,7 @@ def _discrete_laplace(path, rate):
 
 
 DRAWN = {
-    "counts": {"discrete_laplace": _discrete_laplace},
+    "noise": {"discrete_laplace": _discrete_laplace},
     "choice": {"below": _below, "bernoulli_exp": _bernoulli_exp, "discrete_laplace": _discrete_laplace},
     "wrappers": {"bernoulli": _bernoulli},
 }

@@ -19,7 +19,8 @@ from targetcharge.mechanisms import (
     noisy_max,
     side_of_threshold,
 )
-from targetcharge.mechanisms.noise import COUNTED, Accuracy, NoiseLaw, above, exactly, gauged, grid, rate_for
+from targetcharge.mechanisms.gauge import COUNTED, gauged, grid
+from targetcharge.mechanisms.noise import Accuracy, NoiseLaw, above, exactly, rate_for
 from targetcharge.randomness import Rate
 
 EPSILONS = [1e-9, 3e-9, 1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 2.5, 3.7, 5.0, 10.0]
@@ -31,7 +32,7 @@ def itself(data):
 
 def tell_the_noise(monkeypatch):
     """Let an algorithm that is made from now on take its noise from where its randomness should come from."""
-    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda noise, _rate: noise)
+    monkeypatch.setattr("targetcharge.mechanisms.noise.discrete_laplace", lambda noise, _rate: noise)
 
 
 # The margin.

@@ -13,7 +13,8 @@ from tests.goodness import DRAWS, BufferedEntropy, draws_to_tell, pvalue, toward
 
 import targetcharge as tc
 from targetcharge.mechanisms import above_threshold, batch_by_key, batch_by_name
-from targetcharge.mechanisms.noise import grid, rate_for
+from targetcharge.mechanisms.gauge import grid
+from targetcharge.mechanisms.noise import rate_for
 
 COUNTS = [7, 0, -3, 12, 7]
 KEYS = ["a", "b", "c", "d", "e"]

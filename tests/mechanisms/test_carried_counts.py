@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from tests.randomness.sources import SeededEntropy
@@ -10,8 +11,9 @@ from tests.refusals import every
 import targetcharge as tc
 from targetcharge.accounting import OffsetNoise
 from targetcharge.mechanisms import above_threshold, batch_by_key, batch_by_name, noisy_count
-from targetcharge.mechanisms.counts import Carried, carrying
-from targetcharge.mechanisms.noise import CountNoise, draw_offset, gauged, grid
+from targetcharge.mechanisms.algorithm import redrawn
+from targetcharge.mechanisms.gauge import gauged, grid
+from targetcharge.mechanisms.noise import Carried, CountNoise, draw_offset
 from targetcharge.randomness import discrete_gumbel, discrete_laplace, geometric
 
 LAWS = (
@@ -23,6 +25,11 @@ LAWS = (
 )
 SENSITIVITIES = (1, 2, 3, 7, 50, 100, 12345)
 SAMPLERS = {"laplace": discrete_laplace, "geometric": geometric, "gumbel": discrete_gumbel}
+
+
+def carried(law):
+    """Return the noise of counts of a session with these laws, for each sensitivity."""
+    return partial(CountNoise.carried, law)
 
 
 def test_the_offset_moves_a_count_as_the_coupling_needs():
@@ -56,7 +63,10 @@ def test_what_is_drawn_is_the_law_less_the_integer_next_to_its_mean():
 def test_a_count_is_published_exactly_from_its_threshold_on_and_then_rounded(law):
     for sensitivity in (1, 7):
         noise = CountNoise.carried(law, sensitivity)
-        test = carrying(above_threshold(len, 30, epsilon=0.1, sensitivity=sensitivity, monotone=True), law)
+        test = redrawn(
+            above_threshold(len, 30, epsilon=0.1, sensitivity=sensitivity, monotone=True),
+            carried(law),
+        )
         published = set()
         for seed in range(400):
             offset = seed % 41 - 20
@@ -74,7 +84,7 @@ def test_sums_are_shown_in_what_they_are_worth():
     law = LAWS[3]
     cents = grid(Fraction(1, 100))
     plain = noisy_count(lambda rows: 100 * len(rows), epsilon=0.1, sensitivity=100, monotone=True)
-    total = carrying(gauged(plain, cents), law)
+    total = redrawn(gauged(plain, cents), carried(law))
     outcome = total.run(Carried(range(5000), 0), SeededEntropy(1))
     assert isinstance(outcome, float)
     assert abs(outcome - 5000) < 200
@@ -85,7 +95,7 @@ def test_sums_are_shown_in_what_they_are_worth():
 def test_the_counts_of_a_batch_carry_the_offset_too():
     law = LAWS[3]
     noise = CountNoise.carried(law, 1)
-    batch = batch_by_key(lambda _: [20, 40], ["few", "many"], 30, 0.1, monotone=True).carrying(law)
+    batch = batch_by_key(lambda _: [20, 40], ["few", "many"], 30, 0.1, monotone=True).redrawn(carried(law))
     counts = batch.drawing.draw(Carried(None, 11), SeededEntropy(3))
     drawn = noise.draws(SeededEntropy(3), 2)
     expected = [
@@ -95,8 +105,8 @@ def test_the_counts_of_a_batch_carry_the_offset_too():
     outcomes = batch.drawing.start(Carried(None, 11), SeededEntropy(3))(0, 2)
     hits = [count >= noise.lattice * 30 for count in counts]
     assert outcomes.hits.tolist() == hits[: len(outcomes.hits)]
-    named = batch_by_name(lambda _: [20, 40], ["few", "many"], [10, 30], 0.1, monotone=True).carrying(law)
-    single = carrying(above_threshold(len, 30, epsilon=0.1, monotone=True), law)
+    named = batch_by_name(lambda _: [20, 40], ["few", "many"], [10, 30], 0.1, monotone=True).redrawn(carried(law))
+    single = redrawn(above_threshold(len, 30, epsilon=0.1, monotone=True), carried(law))
     assert named.algorithms[1].accuracy.interval(None) == single.accuracy.interval(None)
     assert named.algorithms[1].accuracy.interval(50) == single.accuracy.interval(50)
 
@@ -160,7 +170,7 @@ def test_margins_and_deviation_are_those_of_both_laws_together(law):
 
 def test_an_interval_holds_the_truth_in_95_of_100_draws_offset_included():
     for law in LAWS:
-        total = carrying(noisy_count(len, epsilon=0.1, monotone=True), law)
+        total = redrawn(noisy_count(len, epsilon=0.1, monotone=True), carried(law))
         source, held = SeededEntropy(5), 0
         for _ in range(3000):
             outcome = total.run(Carried(range(500), draw_offset(source, law)), source)
@@ -171,7 +181,7 @@ def test_an_interval_holds_the_truth_in_95_of_100_draws_offset_included():
 
 def test_chances_are_those_of_the_noise_and_the_offset():
     law = LAWS[3]
-    test = carrying(above_threshold(lambda count: count, 100, epsilon=0.1, monotone=True), law)
+    test = redrawn(above_threshold(lambda count: count, 100, epsilon=0.1, monotone=True), carried(law))
     noise = CountNoise.carried(law, 1)
     for count in (60, 95, 100, 130):
         missed = test.oracle.probability(count, None)
@@ -183,9 +193,9 @@ def test_what_may_not_carry_an_offset_is_refused_by_name():
     law = LAWS[3]
     plain = above_threshold(len, 30, epsilon=0.1)
     with pytest.raises(tc.InvalidParameter, match="declared monotone"):
-        carrying(plain, law)
+        redrawn(plain, carried(law))
     with pytest.raises(tc.InvalidParameter, match="declared monotone"):
-        batch_by_key(lambda _: [1], ["a"], 30, 0.1).carrying(law)
+        batch_by_key(lambda _: [1], ["a"], 30, 0.1).redrawn(carried(law))
     with pytest.raises(tc.InvalidParameter, match="monotone is 1; it must be True or False"):
         noisy_count(len, epsilon=0.1, monotone=1)
 

@@ -12,7 +12,7 @@ from tests.goodness import BufferedEntropy
 from tests.sizes import size
 
 from targetcharge.mechanisms import above_threshold, changed, noisy_count
-from targetcharge.mechanisms.noise import COUNTED, gauged, grid, occupancy
+from targetcharge.mechanisms.gauge import COUNTED, gauged, grid, occupancy
 
 TRIALS = size(2000, 10_000)
 

@@ -314,7 +314,7 @@ def test_ties_go_to_the_first(monkeypatch):
 
 
 def test_thresholds_count_from_the_next_integer(monkeypatch):
-    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda *_: 0)
+    monkeypatch.setattr("targetcharge.mechanisms.noise.discrete_laplace", lambda *_: 0)
     test = above_threshold(lambda data: data, 2.5, 1.0)
     assert [test.run(count, None) for count in (2, 3)] == [None, 3]
     assert above_threshold(lambda data: data, 2, 1.0).run(2, None) == 2

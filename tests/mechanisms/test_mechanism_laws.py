@@ -255,14 +255,14 @@ def test_oracles_by_enumeration_of_the_noise(make, rule, epsilon, sensitivity):
 @pytest.mark.parametrize("case", CHANGES, ids=str)
 def test_what_is_published_of_each_noisy_value(monkeypatch, case):
     algorithm = changed(itself, *case[:2], 1.0, threshold=case[2])
-    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda entropy, _: entropy)
+    monkeypatch.setattr("targetcharge.mechanisms.noise.discrete_laplace", lambda entropy, _: entropy)
     for value in [*range(-60, 60), *range(10**18 - 9, 10**18 + 9)]:
         published, expected = algorithm.run(5, value - 5), change(value, *case)
         assert (type(published), published) == (type(expected), expected)
 
 
 def test_which_side_is_published_of_each_noisy_value(monkeypatch):
-    monkeypatch.setattr("targetcharge.mechanisms.counts.discrete_laplace", lambda entropy, _: entropy)
+    monkeypatch.setattr("targetcharge.mechanisms.noise.discrete_laplace", lambda entropy, _: entropy)
     for threshold in (-3, 2, 1.5, Fraction(10**20 + 1, 10**20)):
         algorithm = side_of_threshold(itself, threshold, 1.0)
         for value in range(-9, 10):

@@ -27,6 +27,7 @@ import threading
 from functools import lru_cache
 
 from tests.discrete_laplace import DiscreteLaplace
+from tests.tables.noise import decide
 
 ALL, NONE = (-math.inf, math.inf), (math.inf, -math.inf)
 """Ranges of numbers that are published as they are."""
@@ -45,20 +46,9 @@ class _Noise:
         return HERE.player.wait(("noise", count, self._rate))
 
 
-class _Several:
-    def __init__(self, rate, count):
-        self._noise = [_Noise(rate)] * count
-
-    def tolist(self):
-        return self._noise
-
-
 def choose_noise(monkeypatch):
-    """Let all noise of tables be chosen, in algorithms that are made from now on."""
-    counts = importlib.import_module("targetcharge.mechanisms.counts")
-    monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(rate))
-    noise = importlib.import_module("targetcharge.mechanisms.noise")
-    monkeypatch.setattr(noise, "discrete_laplace_array", lambda _entropy, rate, count: _Several(rate, count))
+    """Let all noise of tables be chosen from now on; they have no offset."""
+    decide(monkeypatch, lambda noise: _Noise(noise.rate))
     wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, chance: HERE.player.wait(("coin", chance)))
 

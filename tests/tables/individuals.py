@@ -14,7 +14,8 @@ EPSILON = 0.1
 def opened(source, hits=3, *, unit="unit", meter="exact", **options):
     """Open a table in which every unit has this many hits of tests."""
     budget = options.pop("budget", None) or budget_of(hits, EPSILON, meter=meter)
-    found = {"query_epsilon": EPSILON, "meter": meter, "charging": "individual", **options}
+    tests = [tc.NotPrior(None)]  # declared, so that an exact meter takes more than at-least questions
+    found = {"query_epsilon": EPSILON, "meter": meter, "charging": "individual", "targets": tests, **options}
     return tc.open(source, unit=unit, budget=budget, **found)
 
 

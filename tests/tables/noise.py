@@ -1,24 +1,29 @@
 """Noise that a test decides, and batches that need none."""
 
-import importlib
-
-import numpy as np
-
 from targetcharge.mechanisms import batch_by_key
+from targetcharge.mechanisms.noise import CountNoise
 
 FAR = 10**6
 """From the threshold, in both directions: no noise of ε 0.1 comes so far."""
 
 
 def silence(monkeypatch, noise=None):
-    """Drawn no noise in algorithms that are made from now on; or, in batches, the noise that is given."""
-    counts = importlib.import_module("targetcharge.mechanisms.counts")
-    monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, _rate: 0)
+    """Draw no noise and no offset from now on; or, in batches, the noise that is given."""
+    decide(monkeypatch, lambda _: 0, lambda _, count: [0] * count if noise is None else list(noise))
 
-    def draw(_entropy, _rate, count):
-        return np.zeros(count, dtype=np.int64) if noise is None else np.array(noise)
 
-    monkeypatch.setattr(importlib.import_module("targetcharge.mechanisms.noise"), "discrete_laplace_array", draw)
+def decide(monkeypatch, one, several=None):
+    """Draw the noise that is decided from now on, and no offset.
+
+    Args:
+        monkeypatch: undoes it.
+        one: from the noise of a count to what is drawn of it, in steps of its lattice.
+        several: the same for a number of counts; left out, one by one.
+    """
+    each = several or (lambda noise, count: [one(noise) for _ in range(count)])
+    monkeypatch.setattr(CountNoise, "draw", lambda noise, _entropy: one(noise))
+    monkeypatch.setattr(CountNoise, "draws", lambda noise, _entropy, count: each(noise, count))
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: 0)
 
 
 def patterned(outcomes, *, keys=None, epsilon=0.1):

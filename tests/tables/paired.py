@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from dataclasses import replace
 
-import numpy as np
 from tests.tables.individuals import counters
 from tests.tables.naive_units import naive_of, replayed, table_of
+from tests.tables.noise import decide
 
 import targetcharge as tc
 
@@ -29,14 +29,7 @@ def hours():
 
 def noise_of(monkeypatch, rng, reach=12):
     """Let a random generator of a test decide the noise of all mechanisms that are made from now on."""
-    counts = importlib.import_module("targetcharge.mechanisms.counts")
-    monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _noise(rng, rate, reach))
-    noise = importlib.import_module("targetcharge.mechanisms.noise")
-    monkeypatch.setattr(
-        noise,
-        "discrete_laplace_array",
-        lambda _entropy, rate, count: np.array([_noise(rng, rate, reach) for _ in range(count)]),
-    )
+    decide(monkeypatch, lambda noise: _noise(rng, noise.rate, reach))
     wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, _chance: rng.random() < 0.5)
 

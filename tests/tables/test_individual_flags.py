@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.tables.exploring import explore
 from tests.tables.judged import chosen, claim_of, verdict
-from tests.tables.tiny import budget, frames, opener, own, total
+from tests.tables.tiny import TESTS, budget, frames, opener, own, total
 from tests.tables.unit_games import until
 from tests.tables.unit_mistakes import MISTAKES, broken
 
@@ -128,7 +128,7 @@ def growing():
     appended = {}
 
     def opened(side):
-        table = tc.open(sources[side][0], "u", budget(2.0, 1), 2.0, charging="individual")
+        table = tc.open(sources[side][0], "u", budget(2.0, 1), 2.0, charging="individual", targets=TESTS)
         appended[id(table)] = sources[side][1]
         return table
 
@@ -189,7 +189,7 @@ def two_sessions(folder):
     def opened(side):
         asked = ALONE[side], "u", budget(2.0, 1), 2.0
         place = folder / f"{next(places)}.db"
-        return Two([tc.open(*asked, charging="individual", ledger=place) for _ in range(2)])
+        return Two([tc.open(*asked, charging="individual", targets=TESTS, ledger=place) for _ in range(2)])
 
     def game(twins):
         hits = 0

@@ -15,6 +15,7 @@ import pytest
 from tests.sizes import size
 from tests.tables.individuals import Drawn, counters, opened
 from tests.tables.naive_units import random_rows, table_of
+from tests.tables.noise import decide
 from tests.tables.paired import Pair
 from tests.tables.test_individual_simulation import Player
 
@@ -30,12 +31,7 @@ class Script:
     def __init__(self, monkeypatch, rng):
         self._rng, self._waiting = rng, deque()
         self.again = False
-        counts = importlib.import_module("targetcharge.mechanisms.counts")
-        monkeypatch.setattr(counts, "discrete_laplace", lambda _entropy, rate: _Noise(self, rate))
-        noise = importlib.import_module("targetcharge.mechanisms.noise")
-        monkeypatch.setattr(
-            noise, "discrete_laplace_array", lambda _entropy, rate, count: _Several(self, rate, count)
-        )
+        decide(monkeypatch, lambda noise: _Noise(self, noise.rate))
         wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
         monkeypatch.setattr(wrapper, "bernoulli", lambda *_: self.next(lambda: rng.random() < 0.5))
 
@@ -60,14 +56,6 @@ class _Noise:
 
     def __radd__(self, count):
         return self._script.noisy(count, self._rate)
-
-
-class _Several:
-    def __init__(self, script, rate, count):
-        self._noise = [_Noise(script, rate)] * count
-
-    def tolist(self):
-        return self._noise
 
 
 def facts(found):

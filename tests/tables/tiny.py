@@ -15,6 +15,9 @@ from targetcharge.accounting import exact_epsilon, renyi_epsilon
 from targetcharge.engines import duckdb
 from targetcharge.tables import measured
 
+TESTS = [tc.NotPrior(None)]
+"""Declared, so that every such target may be asked with an exact meter; else it takes at-least questions only."""
+
 Z = "z"
 """The unit that is in one table and not in the other."""
 
@@ -116,6 +119,6 @@ def opener(tables, epsilon, hits, meter="exact", delta=0.02, more=1.0):
     whole = tc.Budget(whole.epsilon * more, whole.delta)
 
     def opened(side):
-        return tc.open(tables[side], "u", whole, epsilon, charging="individual", meter=meter)
+        return tc.open(tables[side], "u", whole, epsilon, charging="individual", meter=meter, targets=TESTS)
 
     return opened

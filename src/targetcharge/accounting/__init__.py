@@ -23,10 +23,7 @@ from targetcharge.accounting.exact import (
     exact_profile,
 )
 from targetcharge.accounting.meter import Meter, Odometer
-from targetcharge.accounting.paper import overrun_probability, paper_epsilon
-from targetcharge.accounting.qvalues import Split, best_q, split
-from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
-from targetcharge.accounting.sparse import (
+from targetcharge.accounting.offsets import (
     LeastNoise,
     OffsetNoise,
     gumbel_delta,
@@ -37,6 +34,9 @@ from targetcharge.accounting.sparse import (
     offset_epsilon,
     offset_hits,
 )
+from targetcharge.accounting.paper import overrun_probability, paper_epsilon
+from targetcharge.accounting.qvalues import Split, best_q, split
+from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import Kind
 
 __all__ = [

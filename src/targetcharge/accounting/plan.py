@@ -31,10 +31,10 @@ from targetcharge.accounting.baselines import (
 from targetcharge.accounting.budget import check_budget, largest_query_epsilon
 from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
 from targetcharge.accounting.meter.tariff import one_exact_hit, too_small
+from targetcharge.accounting.offsets import least_noise, offset_hits
+from targetcharge.accounting.offsets.least_noise import best_offset
 from targetcharge.accounting.paper import Tail, paper_epsilon
 from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
-from targetcharge.accounting.sparse import least_noise, offset_hits
-from targetcharge.accounting.sparse.least_noise import best_offset
 from targetcharge.accounting.targets import Between, Boundary, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer

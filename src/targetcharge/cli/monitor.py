@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, final
@@ -193,7 +193,8 @@ class MonitorRun:
 
 def _opening(file: MonitorFile) -> TableOpening:
     """Return how to open the table; refuse a place that alerts cannot be, or must not be, appended to."""
-    opening = opening_of(file.source, file.options)
+    # Targets are declared because a monitor asks more than at-least questions, which is all else of individuals.
+    opening = replace(opening_of(file.source, file.options), targets=(tc.NotPrior(None),))
     if file.alerts is not None and (expected := _expected(file.alerts, file, Path(str(opening.ledger)))):
         raise Mistake(str(file.path), str(tc.InvalidParameter("alerts", str(file.alerts), expected)))
     return opening

@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge import checks
+from targetcharge.accounting.offsets.noise import NOISES, OffsetNoise
 from targetcharge.accounting.targets.plain import in_words, kind_in_words
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger import version_1
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.accounting.targets.plain import PlainTarget
+    from targetcharge.randomness.laws import Noise
 
 OFFSET_VERSION: Final = 3
 """Of the header of a ledger with an offset: programs that know no offsets refuse it."""
@@ -80,6 +82,7 @@ class Terms:
         unit: whose privacy is protected.
         charging: "shared", or "individual" if the capacity is each unit's own.
         offset: the laws and rates of the session's secret offset and of the noise beside it; None without one.
+        noise: the law of the noise of counts without an offset.
         version: of the header that they were read from, or will be written to.
     """
 
@@ -96,11 +99,12 @@ class Terms:
     unit: Unit = field(default_factory=Unit)
     charging: str = "shared"
     offset: OffsetNoise | None = None
+    noise: Noise = "laplace"
     version: int = field(default=VERSION, compare=False)
 
     def __post_init__(self) -> None:
-        """Give terms with an offset the version that knows offsets."""
-        if self.offset is not None:
+        """Give terms with an offset, or with another noise than Laplace's, the version that knows them."""
+        if self.offset is not None or self.noise != "laplace":
             object.__setattr__(self, "version", OFFSET_VERSION)
 
     def plain(self) -> dict[str, object]:
@@ -113,6 +117,8 @@ class Terms:
             del body["offset"]
         else:
             body["offset"] |= {name: body["offset"][name].hex() for name in _REALS_OF_OFFSET}
+        if self.noise == "laplace":
+            del body["noise"]
         if self.version == 1:
             body |= version_1.header(self.targets, self.alternatives, str(self.unit))
         return {"format": _FORMAT, **body}
@@ -137,13 +143,14 @@ class Terms:
             msg = f"the ledger has format version {version}, and this program reads versions 1 to {OFFSET_VERSION}"
             raise LedgerError(msg)
         try:
-            body = {"unit": "", "charging": "shared", "offset": None, **header}
+            body = {"unit": "", "charging": "shared", "offset": None, "noise": "laplace", **header}
             body = {part.name: body[part.name] for part in fields(cls)}
             body |= {name: float.fromhex(body[name]) for name in _REALS}
             body |= {name: tuple(int(grains) for grains in body[name]) for name in ("capacities", "typical")}
             body |= {name: _targets(body[name], version) for name in ("targets", "alternatives")}
             body["unit"] = Unit(*version_1.unit(body["unit"])) if version == 1 else Unit(**body["unit"])
-            body["offset"] = _offset(body["offset"], version)
+            body["offset"] = None if body["offset"] is None else _offset(body["offset"])
+            _check_noise(body["noise"], body["offset"], version)
             return cls(**body)
         except (KeyError, ValueError, TypeError):
             msg = "the ledger's header cannot be read: it was damaged or changed"
@@ -161,8 +168,11 @@ class Terms:
 
     def differences(self, other: Terms) -> list[str]:
         """Return, in words, how other declared terms differ from these; as their header would have them."""
-        mine = {**replace(self, offset=None).plain(), "offset": self.offset}
-        theirs = {**replace(other, offset=None, version=self.version).plain(), "offset": other.offset}
+        mine, theirs = (
+            replace(terms, offset=None, noise="laplace", version=self.version).plain()
+            | {"offset": terms.offset, "noise": terms.noise}
+            for terms in (self, other)
+        )
         names = [part.name for part in fields(self) if part.name not in _CHOSEN]
         return [
             f"{name} was {_shown(self, name)} and is {_shown(other, name)}"
@@ -194,9 +204,12 @@ def _targets(kept: Any, version: int) -> tuple[PlainTarget, ...]:  # noqa: ANN40
     return known
 
 
-def _offset(kept: Any, version: int) -> OffsetNoise | None:  # noqa: ANN401 - of a header that may be damaged
-    if (kept is not None) != (version == OFFSET_VERSION):
+def _check_noise(noise: Any, offset: OffsetNoise | None, version: int) -> None:  # noqa: ANN401 - may be damaged
+    """Refuse a law of noise that there is none of, and a version that does not go with what it holds."""
+    natural = checks.choice(noise, "noise", NOISES) == "laplace" and offset is None
+    if natural == (version == OFFSET_VERSION):
         raise ValueError
-    if kept is None:
-        return None
+
+
+def _offset(kept: Any) -> OffsetNoise:  # noqa: ANN401 - of a header that may be damaged
     return OffsetNoise(**{**kept, **{name: float.fromhex(kept[name]) for name in _REALS_OF_OFFSET}})

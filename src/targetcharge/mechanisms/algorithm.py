@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import numpy as np
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from targetcharge.accounting.targets import Target
-    from targetcharge.mechanisms.counts import NoisyCount
-    from targetcharge.mechanisms.noise import Accuracy
+    from targetcharge.mechanisms.noise import Accuracy, NoiseOf
     from targetcharge.randomness import Entropy
 
     Support = type[Target] | Target
@@ -119,7 +118,8 @@ class Algorithm:
         accuracy: what an outcome says about the true value, if that can be told.
         prior: the earlier value that UNCHANGED stands for, if it publishes that.
         question: what it answers, as canonical JSON, if it is about a table.
-        counted: the count that it makes noisy, if that may carry a session's offset.
+        counted: how it is drawn with other noise, if what it makes noisy is a count that no unit lowers.
+        carries: whether its data comes with the offset of a session.
     """
 
     name: str
@@ -133,7 +133,8 @@ class Algorithm:
     accuracy: Accuracy | None = None
     prior: float | None = None
     question: str = ""
-    counted: NoisyCount | None = None
+    counted: Counted | None = None
+    carries: bool = False
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""
@@ -151,6 +152,32 @@ def _implies(declared: Support, asked: Target) -> bool:
     if isinstance(declared, QTarget) and isinstance(asked, QTarget):
         return asked.q <= declared.q and asked.members == declared.members
     return type(declared) is type(asked) and declared == asked
+
+
+@final
+@dataclass(frozen=True)
+class Counted:
+    """What an algorithm publishes of a noisy count that no unit lowers: it may get a session's noise.
+
+    Attributes:
+        redrawn: from the noise for each sensitivity to the same algorithm with it.
+        at_least: whether it publishes the count from some value on, and nothing below.
+        always: whether it publishes the count whatever it is.
+    """
+
+    redrawn: Callable[[NoiseOf], Algorithm]
+    at_least: bool = False
+    always: bool = False
+
+
+def redrawn(algorithm: Algorithm, noise_of: NoiseOf) -> Algorithm:
+    """Return an algorithm with a session's noise in place of its own, the same in all else."""
+    if algorithm.counted is None:
+        raise InvalidParameter("algorithm", algorithm, "one whose count is declared monotone")
+    drawn = algorithm.counted.redrawn(noise_of)
+    return replace(
+        algorithm, run=drawn.run, oracle=drawn.oracle, accuracy=drawn.accuracy, counted=None, carries=drawn.carries
+    )
 
 
 def batch_algorithm(

@@ -20,8 +20,8 @@ from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
-from targetcharge.mechanisms.counts import Carried
-from targetcharge.mechanisms.noise import COUNTED, Accuracy, CountNoise, above
+from targetcharge.mechanisms.gauge import COUNTED
+from targetcharge.mechanisms.noise import Accuracy, Carried, CountNoise, above
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.mechanisms.algorithm import Algorithm
-    from targetcharge.mechanisms.noise import Gauge
+    from targetcharge.mechanisms.gauge import Gauge
+    from targetcharge.mechanisms.noise import NoiseOf
     from targetcharge.randomness import Entropy
 
     CountsWhenDue = Callable[[Any], Callable[[int, int], Iterable[int]]]
@@ -87,11 +87,11 @@ class Batch:
         """Return how many questions there are."""
         return len(self.keys)
 
-    def carrying(self, offset: OffsetNoise) -> Batch:
-        """Return the batch with counts that carry the offset of a session."""
+    def redrawn(self, noise_of: NoiseOf) -> Batch:
+        """Return the batch with a session's noise in place of its own."""
         if not isinstance(self.drawing, NoisyCounts):
-            raise InvalidParameter("batch", self.drawing, "one of counts, which may carry an offset")
-        drawing = self.drawing.carrying(offset)
+            raise InvalidParameter("batch", self.drawing, "one of noisy counts")
+        drawing = self.drawing.redrawn(noise_of)
         shared = Accuracy.of(drawing.noise, above(0)).through(drawing.gauge)
         algorithms = tuple(
             replace(test, accuracy=replace(shared, span=above(least - 1)))
@@ -117,7 +117,7 @@ class NoisyCounts:
         gauge: how steps are shown.
         counts_when_due: a function of the data whose value gives the counts of the questions from one index up to
             another, each when it is due; None if no count depends on what was published before it.
-        adds: the most that a unit adds to a count, if it lowers none: then they may carry an offset.
+        adds: the most that a unit adds to a count, if it lowers none: then they may get a session's noise.
     """
 
     counts: Callable[[Any], Iterable[int]]
@@ -152,11 +152,11 @@ class NoisyCounts:
         """Return a noisy count as it is published."""
         return self.gauge.value(self.noise.shown(noisy))
 
-    def carrying(self, offset: OffsetNoise) -> NoisyCounts:
-        """Return the counts as they carry the offset of a session: their data is `Carried`."""
+    def redrawn(self, noise_of: NoiseOf) -> NoisyCounts:
+        """Return the counts with a session's noise in place of their own."""
         if self.adds is None:
             raise InvalidParameter("batch", self.counts, "counts that are declared monotone")
-        return replace(self, noise=CountNoise.carried(offset, self.adds))
+        return replace(self, noise=noise_of(self.adds))
 
 
 @final

@@ -22,27 +22,25 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, NotPrior
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, algorithm_name
-from targetcharge.mechanisms.noise import COUNTED, Accuracy, CountNoise, NoiseLaw, exactly
+from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, Counted, algorithm_name
+from targetcharge.mechanisms.noise import Accuracy, Carried, CountNoise, NoiseLaw, exactly
 from targetcharge.outcomes import UNCHANGED, Side
-from targetcharge.randomness import discrete_laplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.algorithm import Support
-    from targetcharge.mechanisms.noise import Gauge, Range, TotalLaw
+    from targetcharge.mechanisms.noise import NoiseOf, Range, TotalLaw
     from targetcharge.randomness import Entropy
 
     Count = Callable[[Any], int]
@@ -101,6 +99,7 @@ def changed(
     *,
     threshold: float | None = None,
     sensitivity: int = 1,
+    monotone: bool = False,
     name: str | None = None,
 ) -> Algorithm:
     """Return the algorithm that publishes UNCHANGED where a noisy count is close to an earlier value, else itself.
@@ -115,6 +114,7 @@ def changed(
         epsilon: ε of one run; the noise has rate ε/sensitivity.
         threshold: the least changed count that is published; None to publish all.
         sensitivity: the most the count changes when a unit is added or removed; an integer.
+        monotone: whether adding a unit never lowers it; then it carries the offset of a session that has one.
         name: what the transcript calls it.
     """
     exact = _exact("prior", prior, "a finite number")
@@ -122,11 +122,19 @@ def changed(
     # A ledger keeps none but Python's own numbers.
     plain = int(exact) if isinstance(prior, Rational) and exact.denominator == 1 else float(exact)
     target = NotPrior(UNCHANGED)
-    return _noisy("changed", count, epsilon, sensitivity, name, ranges, target=target, prior=plain)
+    return _noisy(
+        "changed", count, epsilon, sensitivity, name, ranges, target=target, prior=plain, monotone=monotone
+    )
 
 
 def side_of_threshold(
-    count: Count, threshold: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
+    count: Count,
+    threshold: float,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    monotone: bool = False,
+    name: str | None = None,
 ) -> Algorithm:
     """Return the algorithm that publishes whether a noisy count is BELOW a threshold, or at least it: ABOVE.
 
@@ -138,14 +146,23 @@ def side_of_threshold(
         threshold: the least noisy count that is ABOVE.
         epsilon: ε of one run; the noise has rate ε/sensitivity.
         sensitivity: the most the count changes when a unit is added or removed; an integer.
+        monotone: whether adding a unit never lowers it; then it carries the offset of a session that has one.
         name: what the transcript calls it.
     """
     ranges = _Ranges((_least(threshold),), (Side.BELOW, Side.ABOVE))
-    return _noisy("side_of_threshold", count, epsilon, sensitivity, name, ranges, target=NotPrior(Side.BELOW))
+    below = NotPrior(Side.BELOW)
+    return _noisy("side_of_threshold", count, epsilon, sensitivity, name, ranges, target=below, monotone=monotone)
 
 
 def between_thresholds(
-    count: Count, low: float, high: float, epsilon: float, *, sensitivity: int = 1, name: str | None = None
+    count: Count,
+    low: float,
+    high: float,
+    epsilon: float,
+    *,
+    sensitivity: int = 1,
+    monotone: bool = False,
+    name: str | None = None,
 ) -> Algorithm:
     """Return the algorithm that publishes on which side of the closed band [low, high] a noisy count lies.
 
@@ -157,12 +174,23 @@ def between_thresholds(
         high: upper threshold, with at least one integer in [low, high].
         epsilon: ε of one run; the noise has rate ε/sensitivity.
         sensitivity: the most the count changes when a unit is added or removed; an integer.
+        monotone: whether adding a unit never lowers it; then it carries the offset of a session that has one.
         name: what the transcript calls it.
     """
     band = Between(low, high, sensitivity)
     ranges = _Ranges((math.ceil(low), math.floor(high) + 1), (Side.BELOW, Side.BETWEEN, Side.ABOVE))
     targets = (*ANY_PRIOR, band)
-    return _noisy("between_thresholds", count, epsilon, sensitivity, name, ranges, target=band, targets=targets)
+    return _noisy(
+        "between_thresholds",
+        count,
+        epsilon,
+        sensitivity,
+        name,
+        ranges,
+        target=band,
+        targets=targets,
+        monotone=monotone,
+    )
 
 
 def _least(threshold: float) -> int:
@@ -207,106 +235,59 @@ def _noisy(
 ) -> Algorithm:
     checks.function_of_data(count, "count")
     noise = CountNoise.natural(epsilon, sensitivity)
-    index, publish, rate = operator.index, ranges.publish, noise.rate
-
-    def run(data: object, entropy: Entropy) -> object:
-        return publish(index(count(data)) + discrete_laplace(entropy, rate))
-
     return Algorithm(
         name=algorithm_name(name, mechanism, count),
         epsilon=float(epsilon),
         delta=0.0,
-        run=run,
+        run=_Run(count, noise, ranges),
         targets=targets,
         default_target=target,
-        oracle=_NoisyOracle(count, NoiseLaw.of(rate), ranges),
+        oracle=_NoisyOracle(count, noise.law, ranges),
         accuracy=Accuracy.of(noise, ranges.span),
         prior=prior,
-        counted=NoisyCount(count, sensitivity, ranges) if checks.flag(monotone, "monotone") else None,
+        counted=_counted(count, sensitivity, ranges) if checks.flag(monotone, "monotone") else None,
     )
+
+
+def _counted(count: Count, sensitivity: int, ranges: _Ranges) -> Counted:
+    always = ranges.labels == (_ITSELF,)
+
+    def redrawn(noise_of: NoiseOf) -> Algorithm:
+        noise = noise_of(sensitivity)
+        on_lattice = _Ranges(tuple(noise.lattice * start for start in ranges.starts), ranges.labels)
+        return Algorithm(
+            name="",
+            epsilon=0.0,
+            delta=0.0,
+            run=_Run(count, noise, on_lattice),
+            oracle=_RedrawnOracle.of(count, noise, on_lattice),
+            accuracy=Accuracy.of(noise, ranges.span),
+            carries=noise.offset is not None,
+        )
+
+    return Counted(redrawn, always or ranges.labels == (None, _ITSELF), always)
 
 
 @final
 @dataclass(frozen=True)
-class NoisyCount:
-    """A count that no unit lowers, and what is published of it: it may carry a session's offset.
-
-    Attributes:
-        count: a function of the data whose value is an integer, in steps.
-        sensitivity: the most steps that a unit adds.
-        ranges: what is published of the noisy count.
-        gauge: how steps are shown.
-    """
+class _Run:
+    """Draws a noisy count, less its share of the offset if the data carries one."""
 
     count: Count
-    sensitivity: int
-    ranges: _Ranges
-    gauge: Gauge = COUNTED
-
-    @property
-    def at_least(self) -> bool:
-        """Return whether it is published from some value on, and nothing below."""
-        return self.always or self.ranges.labels == (None, _ITSELF)
-
-    @property
-    def always(self) -> bool:
-        """Return whether it is published whatever it is."""
-        return self.ranges.labels == (_ITSELF,)
-
-
-@final
-@dataclass(frozen=True, repr=False, eq=False)
-class Carried:
-    """Data, and the offset that numbers of it carry. As secret as the data."""
-
-    data: object
-    offset: int
-
-
-def carrying(algorithm: Algorithm, offset: OffsetNoise) -> Algorithm:
-    """Return an algorithm whose count carries the offset of a session: its data is `Carried`."""
-    counted = algorithm.counted
-    if counted is None:
-        raise InvalidParameter("algorithm", algorithm, "one whose count is declared monotone")
-    noise = CountNoise.carried(offset, counted.sensitivity)
-    ranges = _Ranges(tuple(noise.lattice * start for start in counted.ranges.starts), counted.ranges.labels)
-    return replace(
-        algorithm,
-        run=CarriedRun(counted, noise, ranges),
-        oracle=_NoisyOracle(_CarriedCount(counted.count, noise.lattice), noise.law, ranges),
-        accuracy=Accuracy.of(noise, counted.ranges.span).through(counted.gauge),
-    )
-
-
-@final
-@dataclass(frozen=True)
-class CarriedRun:
-    """Draws a count that carries the offset of a session."""
-
-    counted: NoisyCount
     noise: CountNoise
     ranges: _Ranges
 
     def __call__(self, data: object, entropy: Entropy) -> object:
-        """Return what is published of the count, less its share of the offset, with fresh noise."""
-        assert isinstance(data, Carried)  # noqa: S101 - only a session with an offset asks it
-        noise = self.noise
-        value = noise.lattice * operator.index(self.counted.count(data.data)) - noise.weight * data.offset
-        published = self.ranges.publish(value + noise.draw(entropy))
-        return self.counted.gauge.value(noise.shown(published)) if type(published) is int else published
+        """Return what is published of the noisy count: compared on the lattice, then rounded to whole steps."""
+        published = self.ranges.publish(_on_lattice(self.count, self.noise, data) + self.noise.draw(entropy))
+        return self.noise.shown(published) if type(published) is int else published
 
 
-@final
-@dataclass(frozen=True)
-class _CarriedCount:
-    """A count in steps of the lattice, as previews ask for it: without an offset, which is part of the law."""
-
-    count: Count
-    lattice: int
-
-    def __call__(self, data: object) -> int:
-        """Return the true count."""
-        return self.lattice * operator.index(self.count(data))
+def _on_lattice(count: Count, noise: CountNoise, data: object) -> int:
+    """Return the true count less its share of the offset, if the data carries one, in steps of the lattice."""
+    if type(data) is Carried:
+        return noise.lattice * operator.index(count(data.data)) - noise.weight * data.offset
+    return noise.lattice * operator.index(count(data))
 
 
 @final
@@ -403,3 +384,38 @@ class _NoisyOracle:
         """Return the mass of each label, and of all counts that are published."""
         within = self.noise.within
         return {label: sum([within(count, *pair) for pair in ends]) for label, ends in self.ranges.ends.items()}
+
+
+@final
+@dataclass(frozen=True)
+class _RedrawnOracle:
+    """The law of what is published of a count with a session's noise.
+
+    Given data that carries the offset it is the law of the fresh noise: what a wrapper sees when it runs. Given
+    the bare count, as previews do, the offset is a part of the noise.
+    """
+
+    with_offset: _NoisyOracle
+    without: _NoisyOracle
+
+    @classmethod
+    def of(cls, count: Count, noise: CountNoise, ranges: _Ranges) -> _RedrawnOracle:
+        """Return the oracle of a count with this noise; the ranges are in steps of its lattice."""
+        on_lattice = partial(_on_lattice, count, noise)
+        fresh = _NoisyOracle(on_lattice, noise.fresh_law, ranges)
+        return cls(fresh, _NoisyOracle(on_lattice, noise.law, ranges))
+
+    def probability(self, data: object, outcome: object) -> float:
+        """Return the mass of what is published; of a count that is published, that of one step of the lattice."""
+        return self._for(data).probability(data, outcome)
+
+    def peak(self, data: object) -> float:
+        """Return the largest mass."""
+        return self._for(data).peak(data)
+
+    def rest(self, data: object) -> float:
+        """Return the mass of everything else."""
+        return self._for(data).rest(data)
+
+    def _for(self, data: object) -> _NoisyOracle:
+        return self.with_offset if type(data) is Carried else self.without

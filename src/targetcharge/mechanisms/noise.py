@@ -1,9 +1,10 @@
 """The noise of counts: its rate for a sensitivity, its law, and what a noisy outcome says about the true value.
 
 An outcome stands for a range of noisy integers; the true one lies within a margin of it, in at least 95% of draws.
-A gauge says what such an integer is worth to the reader: it may count cents, or buckets of a sketch. All of it is
-known from public facts only.
+All of it is known from public facts only.
 
+>>> from fractions import Fraction
+>>> from targetcharge.mechanisms.gauge import grid
 >>> rate = rate_for(0.3, sensitivity=3)
 >>> rate.numerator / rate.denominator <= 0.1
 True
@@ -13,14 +14,8 @@ True
 >>> accuracy = Accuracy.of(CountNoise.natural(0.1, sensitivity=1), exactly)
 >>> accuracy.scale > 10, accuracy.margin, accuracy.interval(1000)
 (True, 30, (970, 1030))
->>> cents = grid(Fraction(1, 100))
->>> cents.value(1250), cents.steps(12.5), cents.least(12.501)
-(12.5, 1250, 1251)
->>> accuracy.through(cents).interval(12.5)
+>>> accuracy.through(grid(Fraction(1, 100))).interval(12.5)
 (12.2, 12.8)
->>> sketch = occupancy(buckets=1000)
->>> sketch.value(632) - 1000 < 1
-True
 """
 
 from __future__ import annotations
@@ -28,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -36,6 +30,7 @@ import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.gauge import COUNTED
 from targetcharge.numerics.rounding import quotient_down
 from targetcharge.numerics.search import smallest_integer
 from targetcharge.randomness import (
@@ -54,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting import OffsetNoise
-    from targetcharge.mechanisms.algorithm import Algorithm
+    from targetcharge.mechanisms.gauge import Gauge, Number
     from targetcharge.randomness.laws import Noise
 
 CONFIDENCE: Final = laws.CONFIDENCE
@@ -64,9 +59,7 @@ NoiseLaw = laws.LaplaceLaw
 
 _MOST_OFFSETS: Final = 200_000
 
-Number = int | float
-
-Range = tuple[Number | None, Number | None]
+Range = tuple[int | float | None, int | float | None]
 """From the lowest to the highest value; None where it has no end."""
 
 Span = Callable[[Any], Range | None]
@@ -118,6 +111,11 @@ class CountNoise:
         return CountNoise("laplace", rate_for(epsilon, sensitivity))
 
     @staticmethod
+    def gumbel(epsilon: float, sensitivity: int) -> CountNoise:
+        """Return discrete Gumbel noise of rate ε/sensitivity, without an offset: for at-least questions."""
+        return CountNoise("gumbel", rate_for(epsilon, sensitivity))
+
+    @staticmethod
     def carried(offset: OffsetNoise, sensitivity: int) -> CountNoise:
         """Return the noise of a count with this sensitivity in a session with an offset.
 
@@ -130,6 +128,8 @@ class CountNoise:
 
     def draw(self, entropy: Entropy) -> int:
         """Return fresh noise, in steps of the lattice."""
+        if self.noise == "laplace":
+            return discrete_laplace(entropy, self.rate)
         return _SAMPLERS[self.noise][0](entropy, self.rate) - centre(self.noise, self.rate)
 
     def draws(self, entropy: Entropy, count: int) -> list[int]:
@@ -140,15 +140,21 @@ class CountNoise:
         return [noise - middle for noise in _SAMPLERS[self.noise][1](entropy, self.rate, count).tolist()]
 
     def shown(self, value: int) -> int:
-        """Return the whole step of the count that is nearest to a value of the lattice."""
-        return value if self.lattice == 1 else (value + self.lattice // 2) // self.lattice
+        """Return the whole step of the count next to a value of the lattice; of two as near, the lower."""
+        return value if self.lattice == 1 else (value + (self.lattice - 1) // 2) // self.lattice
+
+    @property
+    def fresh_law(self) -> laws.LaplaceLaw | TotalLaw:
+        """Return the law of the fresh noise alone, in steps of the lattice."""
+        if self.noise == "laplace":
+            return NoiseLaw.of(self.rate)
+        none, certain = np.zeros(1), np.ones(1)
+        return TotalLaw(laws.law_of(self.noise, self.rate), centre(self.noise, self.rate), none, certain)
 
     @property
     def law(self) -> laws.LaplaceLaw | TotalLaw:
         """Return the law of a noisy count less the true one, offset included, in steps of the lattice."""
-        if self.offset is None:
-            return NoiseLaw.of(self.rate)
-        return _total_law(self)
+        return self.fresh_law if self.offset is None else _total_law(self)
 
     @property
     def margins(self) -> tuple[int, int]:
@@ -159,6 +165,19 @@ class CountNoise:
     def standard_deviation(self) -> float:
         """Return the standard deviation of a noisy count, offset included, in steps of the count."""
         return math.sqrt(self.law.variance) / self.lattice
+
+
+NoiseOf = Callable[[int], CountNoise]
+"""From the sensitivity of a count to its noise in a session."""
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Carried:
+    """Data, and the offset that counts of it carry. As secret as the data."""
+
+    data: object
+    offset: int
 
 
 def draw_offset(entropy: Entropy, offset: OffsetNoise) -> int:
@@ -245,108 +264,21 @@ def _margins(noise: CountNoise) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def _total_law(noise: CountNoise) -> TotalLaw:
     assert noise.offset is not None  # noqa: S101 - asked for by CountNoise.law
-    name, rate = _law_of_offset(noise.offset)
-    offset = laws.law_of(name, rate)
-    tail = 1e-13
-    first, last = offset.quantile(tail), offset.quantile(1 - tail)
-    stride = max(1, (last - first) // _MOST_OFFSETS)  # neighbours are taken together where there are very many
+    offsets, masses = offsets_of(noise.offset, _MOST_OFFSETS)
+    fresh, middle = laws.law_of(noise.noise, noise.rate), centre(noise.noise, noise.rate)
+    return TotalLaw(fresh, middle, noise.weight * offsets, masses)
+
+
+@lru_cache(maxsize=256)
+def offsets_of(offset: OffsetNoise, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return offsets, centred, and their probabilities; neighbours are taken together where there are many."""
+    name, rate = _law_of_offset(offset)
+    law, tail = laws.law_of(name, rate), 1e-13
+    first, last = law.quantile(tail), law.quantile(1 - tail)
+    stride = max(1, (last - first) // most)
     starts = np.arange(first, last + 1, stride)
-    masses = np.diff(offset.at_most_array(np.append(starts - 1.0, last + 0.0)))
-    moved = np.asarray(noise.weight * (starts + (stride - 1) / 2 - centre(name, rate)), np.float64)
-    return TotalLaw(laws.law_of(noise.noise, noise.rate), centre(noise.noise, noise.rate), moved, masses)
-
-
-# Gauges
-
-
-def _sharp(_: int) -> int:
-    return 0
-
-
-@final
-@dataclass(frozen=True)
-class Gauge:
-    """How steps are shown. Increasing, and public: showing is post-processing.
-
-    Attributes:
-        value: what so many steps are worth.
-        steps: how many steps a shown value stands for.
-        least: the fewest steps that are worth at least a value.
-        blur: how many steps the count may be off before any noise, with a probability of at least 95%.
-        full: from so many steps on the count may be anything; None if there is no such limit.
-    """
-
-    value: Callable[[int], Number]
-    steps: Callable[[Number], int]
-    least: Callable[[Number], int]
-    blur: Callable[[int], int] = _sharp
-    full: int | None = None
-
-    def most(self, value: Number) -> int:
-        """Return the most steps that are worth at most a value."""
-        steps = self.least(value)
-        return steps if self.value(steps) <= value else steps - 1
-
-
-COUNTED = Gauge(int, int, math.ceil)
-"""Steps are what is counted."""
-
-
-def grid(step: Fraction) -> Gauge:
-    """Return the gauge of a fixed-point grid: exact where a value is whole, else the nearest double."""
-
-    def value(steps: int) -> Number:
-        exact = steps * step
-        return int(exact) if exact.denominator == 1 else float(exact)
-
-    def least(wanted: Number) -> int:
-        steps = math.ceil(Fraction(wanted) / step)
-        return steps - 1 if value(steps - 1) >= wanted else steps  # 12.3 is a double, and a little more than 12.30
-
-    return Gauge(value, lambda shown: round(Fraction(shown) / step), least)
-
-
-def occupancy(buckets: int) -> Gauge:
-    """Return the gauge of a sketch: how many distinct values take so many of its buckets.
-
-    n values take B(1 - e^{-n/B}) buckets, give or take √(B·e^{-t}(1 - (1+t)e^{-t})), t = n/B (linear counting).
-    """
-
-    def value(steps: int) -> Number:
-        taken = min(steps, buckets - 1)
-        return round(-buckets * math.log1p(-taken / buckets)) if taken > 0 else taken
-
-    def taken(shown: Number) -> float:
-        return -buckets * math.expm1(-shown / buckets) if shown > 0 else shown
-
-    def blur(steps: int) -> int:
-        load = value(steps) / buckets
-        if load <= 0:
-            return 0
-        return math.ceil(2 * math.sqrt(buckets * math.exp(-load) * (1 - (1 + load) * math.exp(-load))))
-
-    def least(wanted: Number) -> int:
-        steps = math.ceil(taken(wanted))
-        if value(steps - 1) >= wanted:  # values are rounded, up or down
-            return steps - 1
-        return steps if value(steps) >= wanted else steps + 1
-
-    return Gauge(value, lambda shown: round(taken(shown)), least, blur, buckets - 1)
-
-
-def gauged(algorithm: Algorithm, gauge: Gauge) -> Algorithm:
-    """Return the algorithm with its integers shown through a gauge; everything else is published as it is."""
-    if gauge is COUNTED:
-        return algorithm
-    draw, accuracy = algorithm.run, algorithm.accuracy
-
-    def run(data: object, entropy: Entropy) -> object:
-        outcome = draw(data, entropy)
-        return gauge.value(outcome) if type(outcome) is int else outcome
-
-    shown = None if accuracy is None else accuracy.through(gauge)
-    counted = None if algorithm.counted is None else replace(algorithm.counted, gauge=gauge)
-    return replace(algorithm, run=run, oracle=None, accuracy=shown, counted=counted)
+    masses = np.diff(law.at_most_array(np.append(starts - 1.0, last + 0.0)))
+    return np.asarray(starts + (stride - 1) / 2 - centre(name, rate), np.float64), masses
 
 
 # Accuracy
@@ -375,7 +307,7 @@ class Accuracy:
     @staticmethod
     def of(noise: CountNoise, span: Span) -> Accuracy:
         """Return the accuracy of a count with this noise."""
-        if noise.offset is None:
+        if noise.offset is None and noise.noise == "laplace":
             return Accuracy(noise.rate.denominator / noise.rate.numerator, noise.margins, span)
         return Accuracy(noise.standard_deviation / math.sqrt(2), noise.margins, span, lattice=noise.lattice)
 
@@ -414,7 +346,8 @@ class Accuracy:
         """Return the fewest steps that a noisy value of `low`, rounded to it, may stand for."""
         if self.lattice == 1:
             return low - self.margins[1]
-        return -(-(math.floor(low) * self.lattice - self.lattice // 2 - self.margins[1]) // self.lattice)
+        rounded = (self.lattice - 1) // 2
+        return -(-(math.floor(low) * self.lattice - rounded - self.margins[1]) // self.lattice)
 
     def _most(self, high: Number) -> Number:
         """Return the most steps that a noisy value up to `high`, rounded to it, may stand for."""

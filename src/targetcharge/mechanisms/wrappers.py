@@ -29,11 +29,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from targetcharge import checks
 from targetcharge.accounting.targets import Boundary, Disagreement, NotPrior
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.mechanisms.algorithm import Algorithm, checked_name
+from targetcharge.mechanisms.algorithm import Algorithm, Counted, checked_name, redrawn
 from targetcharge.outcomes import BOUNDARY, publishable, same
 from targetcharge.randomness import bernoulli
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from targetcharge.randomness import Entropy
 
 _ADD_OR_REMOVE: Final = (
@@ -86,7 +88,17 @@ def boundary(algorithm: Algorithm, caution: float = 1.0) -> Algorithm:
         targets=(target,),
         default_target=target,
         accuracy=inner.accuracy,
+        counted=rewrapped(inner, lambda redrawn_inner: boundary(redrawn_inner, caution)),
+        carries=inner.carries,
     )
+
+
+def rewrapped(inner: Algorithm, wrap: Callable[[Algorithm], Algorithm]) -> Counted | None:
+    """Return how a wrapper is drawn with a session's noise, if what it wraps can be: around that with the noise.
+
+    Given the offset of a session, what is wrapped is as private as it declares: so is the wrapper.
+    """
+    return None if inner.counted is None else Counted(lambda noise_of: wrap(redrawn(inner, noise_of)))
 
 
 def twice(algorithm: Algorithm) -> Algorithm:
@@ -133,6 +145,8 @@ def _run_twice(algorithm: Algorithm, wrapper: str) -> Algorithm:
         run=run,
         targets=(target,),
         default_target=target,
+        counted=rewrapped(inner, lambda redrawn_inner: _run_twice(redrawn_inner, wrapper)),
+        carries=inner.carries,
     )
 
 

@@ -17,7 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
 from targetcharge.errors import ComputationFailed, LedgerError, NotAllowed, TargetChargeError
-from targetcharge.mechanisms.counts import Carried
+from targetcharge.mechanisms.noise import Carried
 
 if TYPE_CHECKING:
     from collections.abc import Callable

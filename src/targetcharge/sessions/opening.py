@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter import Meter
+from targetcharge.accounting.meter.choosing import ExactSession, GumbelSession, RenyiSession, rates
 from targetcharge.accounting.meter.meter import budget_for_hits
-from targetcharge.accounting.sparse.least_noise import best_offset, least_noise
+from targetcharge.accounting.offsets import OffsetNoise, least_noise
+from targetcharge.accounting.offsets.least_noise import best_offset
 from targetcharge.accounting.targets import NotPrior, Target
 from targetcharge.accounting.targets.plain import kind, plain
 from targetcharge.errors import InvalidParameter, Parameter
@@ -23,12 +25,15 @@ from targetcharge.sessions.priced import canonical_target
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.targets.plain import PlainTarget
+    from targetcharge.randomness.laws import Noise
 
 MEMORY: Final = ":memory:"
 
 METERS: Final = ("exact", "renyi", "sparse")
+
+QUERY_EPSILON: Final = 0.1
+"""Of one computation of a new ledger of a table, where the owner does not say."""
 
 _PLAIN: Final = NotPrior(prior=False)
 
@@ -41,15 +46,19 @@ class Declaration:
     Attributes:
         budget: the (ε, δ) of everything the session will ever publish.
         query_epsilon: the ε of one computation: the largest for the exact and the sparse meter, a typical one for
-            Rényi's; None for a sparse meter that is to choose it.
+            Rényi's; None to choose it for the hits.
         meter: "exact", "renyi" or "sparse".
         targets: examples of the targets that will be asked.
         alternatives: targets of which each has a meter of its own; none for one meter.
         computation_delta: the part of the budget's δ that is kept for the computations' own δ.
         unit: whose privacy is protected.
         individual: whether each unit has a meter of its own.
-        hits: how many a sparse meter shall cover; None for as many as the query ε allows.
+        hits: how many to cover; None for what the query ε buys.
+        offset_epsilon: the rate of the offset that counts carry on an exact or a Rényi meter; None for none.
+        counts: whether it is asked for counts: then new ledgers get the offset, or the law, with the least noise.
         offset: the laws and rates of the secret offset and the noise beside it, once they are chosen.
+        noise: the law of the noise of counts without an offset.
+        settled: whether they are chosen.
     """
 
     budget: Budget
@@ -61,7 +70,11 @@ class Declaration:
     unit: Unit = field(default_factory=Unit)
     individual: bool = False
     hits: int | None = None
+    offset_epsilon: float | None = None
+    counts: bool = False
     offset: OffsetNoise | None = None
+    noise: Noise = "laplace"
+    settled: bool = False
 
     @classmethod
     def of(
@@ -76,15 +89,19 @@ class Declaration:
         *,
         individual: bool = False,
         hits: int | None = None,
+        offset_epsilon: float | None = None,
+        counts: bool = False,
     ) -> Declaration:
         """Return what was declared, refusing what makes no sense by name."""
         check_budget(budget)
         checks.choice(meter, "meter", METERS)
+        if hits is not None:
+            hits = checks.hits(hits)
         if meter == "sparse":
-            _check_sparse(hits, targets, alternatives, individual=individual)
-        elif hits is not None:
-            raise InvalidParameter("hits", hits, "left out, or given with ", Parameter("meter"), " 'sparse'")
-        if query_epsilon is not None or meter != "sparse":
+            _check_sparse(targets, alternatives, offset_epsilon, individual=individual)
+        if offset_epsilon is not None:
+            _check_offset(budget, offset_epsilon, query_epsilon)
+        if query_epsilon is not None or not (counts or hits is not None or meter == "sparse"):
             query_epsilon = checks.query_epsilon(query_epsilon)  # type: ignore[arg-type]  # None is refused by name
         computation_delta = checks.delta(computation_delta, "computation_delta")
         chosen = (targets,) if isinstance(targets, Target) else _targets("targets", targets, (_PLAIN,))
@@ -95,31 +112,82 @@ class Declaration:
             raise InvalidParameter(
                 "targets", targets, "left out where alternatives are given: they are the targets"
             )
+        if rivals and hits is not None:
+            raise InvalidParameter("hits", hits, "left out where alternatives are given: each has hits of its own")
         if not isinstance(unit, str | Unit):
             raise InvalidParameter("unit", unit, "a text that says whose privacy is protected")
         if individual and rivals:
             raise InvalidParameter("alternatives", alternatives, "left out where each unit has a meter of its own")
         whose = Unit("words", unit) if isinstance(unit, str) else unit
-        return cls(budget, query_epsilon, meter, chosen, rivals, computation_delta, whose, individual, hits)
+        declared = budget, query_epsilon, meter, chosen, rivals, computation_delta, whose, individual
+        at_least = counts and individual and meter == "exact" and targets is None
+        return cls(*declared, hits, offset_epsilon, counts, noise="gumbel" if at_least else "laplace")
 
-    def chosen(self, made: Terms | None) -> Declaration:
-        """Return what was declared, with the laws of a sparse meter: its ledger's, or the ones to make it with.
+    def chosen(self, made: Terms | None, path: Path | None = None) -> Declaration:
+        """Return what was declared, with the laws and rates of a ledger, or the ones to make it with.
 
         Args:
             made: what the ledger was made for; None if it is to be made.
+            path: of the ledger.
+
+        Raises:
+            NotAllowed: if it was made with another meter.
         """
-        if self.meter != "sparse" or self.offset is not None:
+        if self.settled:
             return self
-        if made is not None and made.offset is not None:
-            if self.hits is not None and self.hits > made.capacities[0]:
-                expected = f"at most {made.capacities[0]}, which the ledger was made for, or left out"
-                raise InvalidParameter("hits", self.hits, expected)
-            query = made.query_epsilon if self.query_epsilon is None else self.query_epsilon
-            offset, hits = replace(made.offset, query_epsilon=query), made.capacities[0]
-            return replace(self, query_epsilon=query, offset=offset, hits=hits)
-        budget = self.budget
-        if budget.delta or self.computation_delta:
-            budget = budget_for_hits(budget, self.computation_delta)
+        if made is not None and path is not None:
+            made.check(replace(made, meter=self.meter), path)  # before anything is priced on it
+        return replace(self._chosen() if made is None else self._as_made(made), settled=True)
+
+    def _chosen(self) -> Declaration:
+        """Return what was declared, with the laws and rates to make a ledger with."""
+        if self.meter == "sparse":
+            return self._sparse()
+        usual = QUERY_EPSILON if self.hits is None else None
+        query = usual if self.query_epsilon is None else self.query_epsilon
+        if self.noise == "gumbel":
+            found = rates(GumbelSession(self._left), query_epsilon=query, hits=self.hits)
+            return replace(self, query_epsilon=found.query_epsilon, hits=found.hits)
+        if self.offset_epsilon is not None:
+            assert query is not None  # noqa: S101 - checked when it was declared
+            return replace(self, offset=OffsetNoise(self.offset_epsilon, 2 * query))
+        wanted: dict[str, Any] = {"query_epsilon": query, "hits": self.hits}
+        wanted["offset"] = self.counts and not self.individual and not self.alternatives
+        if not wanted["offset"] and self.hits is None:
+            return replace(self, query_epsilon=query)  # nothing else is to be chosen
+        session = (
+            ExactSession(self._left, self.targets)
+            if self.meter == "exact"
+            else RenyiSession(self._left, self.targets[0])
+        )
+        found = rates(session, **wanted)
+        return replace(self, query_epsilon=found.query_epsilon, offset=found.offset, hits=found.hits)
+
+    @property
+    def _left(self) -> Budget:
+        """Return the budget that is left for hits."""
+        return budget_for_hits(self.budget, self.computation_delta)
+
+    def _as_made(self, made: Terms) -> Declaration:
+        """Return what was declared as an existing ledger has it: what was left out is the ledger's."""
+        covered = made.capacities[0] // made.typical[0]
+        if self.hits is not None and self.hits > covered:
+            expected = f"at most {covered:,}, which the ledger was made for, or left out"
+            raise InvalidParameter("hits", self.hits, expected)
+        query, offset = made.query_epsilon if self.query_epsilon is None else self.query_epsilon, made.offset
+        if offset is not None:
+            offset = replace(
+                offset.for_computation(query), offset_epsilon=self.offset_epsilon or offset.offset_epsilon
+            )
+        elif self.offset_epsilon is not None:
+            raise InvalidParameter(
+                "offset_epsilon", self.offset_epsilon, "left out: the ledger was made without one"
+            )
+        return replace(self, query_epsilon=query, offset=offset, hits=covered, noise=made.noise)
+
+    def _sparse(self) -> Declaration:
+        """Return the laws and rates of a new sparse meter."""
+        budget = self._left if self.budget.delta or self.computation_delta else self.budget
         if self.query_epsilon is not None and not budget.delta:
             expected = "left out where delta is 0: give "
             raise InvalidParameter("query_epsilon", self.query_epsilon, expected, Parameter("hits"))
@@ -140,18 +208,22 @@ class Declaration:
         Args:
             order: the Rényi order, if it was chosen before.
         """
+        budget, epsilon, offset = self.budget, self.query_epsilon, self.offset
+        assert epsilon is not None  # noqa: S101 - it was given or chosen
+        if self.meter == "sparse":
+            assert offset is not None  # noqa: S101 - it was chosen
+            return (Meter.sparse(budget, offset, self.hits, computation_delta=self.computation_delta),)
+        if self.noise == "gumbel":
+            return (Meter.gumbel(budget, epsilon),)
         common: dict[str, Any] = {
             "computation_delta": self.computation_delta,
             "alternatives": max(1, len(self.alternatives)),
             "individual": self.individual,
+            "offset": offset,
         }
-        budget, epsilon = self.budget, self.query_epsilon
-        if self.offset is not None:
-            return (Meter.sparse(budget, self.offset, self.hits, computation_delta=self.computation_delta),)
-        assert epsilon is not None  # noqa: S101 - only a sparse meter chooses it, and it was chosen
         if self.meter == "exact":
             groups = self.alternatives or (self.targets,)
-            return tuple(Meter.exact(budget, epsilon, targets, **common) for targets in groups)
+            return tuple(Meter.exact(budget, epsilon, targets, **common, hits=self.hits) for targets in groups)
         targets = self.alternatives or self.targets[:1]
         meters = tuple(Meter.renyi(budget, epsilon, target, order=order, **common) for target in targets)
         if len(meters) > 1 and order is None:
@@ -176,6 +248,7 @@ class Declaration:
             unit=self.unit,
             charging="individual" if self.individual else "shared",
             offset=self.offset,
+            noise=self.noise,
         )
 
     def _kinds(self) -> tuple[PlainTarget, ...]:
@@ -206,7 +279,7 @@ def open_ledger(
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
     head = _head(restored)
     made = made or terms_at(path)
-    declared = declared.chosen(made)
+    declared = declared.chosen(made, path)
     meters = declared.meters()
     terms = declared.terms(meters)
     if made is not None and made.order != terms.order and not made.differences(terms):
@@ -221,15 +294,26 @@ def _fresh_offset(declared: Declaration) -> int | None:
     return None if declared.offset is None else draw_offset(SystemEntropy(), declared.offset)
 
 
-def _check_sparse(hits: int | None, targets: object, alternatives: object, *, individual: bool) -> None:
+def _check_sparse(targets: object, alternatives: object, offset_epsilon: object, *, individual: bool) -> None:
     """Refuse what a sparse meter cannot be opened with."""
-    if hits is not None:
-        checks.hits(hits)
     for name, given in (("targets", targets), ("alternatives", alternatives)):
         if given is not None:
             raise InvalidParameter(name, given, "left out: a sparse meter takes at-least questions")
+    if offset_epsilon is not None:
+        raise InvalidParameter("offset_epsilon", offset_epsilon, "left out: a sparse meter chooses its offset")
     if individual:
         raise InvalidParameter("meter", "sparse", "another one where each unit has a meter of its own")
+
+
+def _check_offset(budget: Budget, offset_epsilon: float, query_epsilon: float | None) -> None:
+    """Refuse an offset that a budget does not cover, or that has no query ε beside it."""
+    rate = checks.query_epsilon(offset_epsilon, "offset_epsilon")
+    if rate > budget.epsilon:
+        raise InvalidParameter(
+            "offset_epsilon", offset_epsilon, f"at most the budget's epsilon, {budget.epsilon:g}"
+        )
+    if query_epsilon is None:
+        raise InvalidParameter("query_epsilon", None, "given where ", Parameter("offset_epsilon"), " is")
 
 
 def file_of(where: str | PathLike[str]) -> Path | None:

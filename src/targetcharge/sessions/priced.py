@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.accounting.meter.tariff import SparseTariff, only_at_least
 from targetcharge.accounting.targets import Everything, NotPrior, Target
 from targetcharge.accounting.targets.plain import in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer, Most
 from targetcharge.mechanisms import Algorithm, Batch
+from targetcharge.mechanisms.algorithm import redrawn
 from targetcharge.mechanisms.batch import NoisyCounts
-from targetcharge.mechanisms.counts import Carried, CarriedRun, carrying
+from targetcharge.mechanisms.noise import Carried, CountNoise
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from targetcharge.accounting import OffsetNoise
     from targetcharge.accounting.meter import Meter
+    from targetcharge.accounting.meter.tariff import Tariff
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Pending
     from targetcharge.ledger.answer import Call
+    from targetcharge.mechanisms.noise import NoiseOf
     from targetcharge.randomness import Entropy
 
 _REMEMBERED: Final = 1024
@@ -48,7 +50,6 @@ class Priced:
         free: what a miss charges.
         call: what was called.
         says_yes: whether only "hit or not" is published.
-        carried: whether its number carries the session's offset.
     """
 
     algorithm: Algorithm
@@ -58,7 +59,6 @@ class Priced:
     free: tuple[int, ...]
     call: Call = "ask"
     says_yes: bool = False
-    carried: bool = False
 
     def judge(self, outcome: object) -> tuple[object, tuple[bool, ...]]:
         """Return what is published of an outcome, and which meters it hits.
@@ -76,7 +76,7 @@ class Priced:
 
     def draw(self, data: object, entropy: Entropy) -> object:
         """Run the algorithm: the data is touched here, and nowhere else."""
-        if type(data) is Carried and not self.carried:
+        if type(data) is Carried and not self.algorithm.carries:
             data = data.data
         return publishable(self.algorithm.run(data, entropy))
 
@@ -134,7 +134,7 @@ class PriceList:
         """Ask on these meters."""
         self._alternatives = alternatives
         self._meters = meters
-        self._offset = meters[0].tariff.offset if isinstance(meters[0].tariff, SparseTariff) else None
+        self._tariff = meters[0].tariff
         self._memory: dict[tuple[str, int, int], tuple[Priced, Target | None, Algorithm]] = {}
 
     def ask(self, algorithm: Algorithm, target: Target | None) -> Priced:
@@ -149,7 +149,7 @@ class PriceList:
             if target is not None:
                 msg = "this session has alternatives, which are its targets: ask(algorithm), without a target"
                 raise NotAllowed(msg)
-            return self._priced(algorithm, *self._alternatives)
+            return self._priced(self.own(algorithm, self._alternatives[0]), *self._alternatives)
         chosen = algorithm.default_target if target is None else target
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
@@ -181,14 +181,14 @@ class PriceList:
     def candidate(self, algorithm: Algorithm) -> Priced:
         """Return the question of one candidate of `Session.select`.
 
-        With an offset it must have a score whatever it is: that all have one would tell of each that it is at
-        least something, for the price of those that are released.
+        Where only at-least questions are asked it must have a score whatever it is: that all have one would tell
+        of each that it is at least something, for the price of those that are released.
         """
-        if self._offset is not None:
+        if self._tariff.at_least:
             counted = check_algorithm(algorithm).counted
             if counted is None or not counted.always:
                 among = f"a selection among {algorithm.name}"
-                raise only_at_least(among)
+                raise self._tariff.refusal(among)
         return self._known("select", algorithm) or self._remember(
             "select", algorithm, self._alone(self.own(algorithm, _RELEASE), _RELEASE, "select")
         )
@@ -199,8 +199,6 @@ class PriceList:
 
     def batch(self, batch: Batch) -> list[Priced]:
         """Return the questions of a batch: one for each, or one for all."""
-        if not isinstance(batch, Batch):
-            raise InvalidParameter("batch", batch, "made by tc.mechanisms.batch_by_key, or by tc.learning")
         return [self._question(algorithm, batch.target) for algorithm in batch.algorithms]
 
     def _question(self, algorithm: Algorithm, shown: PlainTarget | None) -> Priced:
@@ -237,39 +235,36 @@ class PriceList:
         return self._priced(algorithm, target, call=call)
 
     def as_drawn(self, batch: Batch) -> Batch:
-        """Return a batch as this session draws it: its counts carry the offset, where there is one."""
-        if self._offset is None or not isinstance(batch, Batch):
+        """Return a batch as this session draws it: with its noise, and with the offset, where there is one."""
+        if not isinstance(batch, Batch):
+            raise InvalidParameter("batch", batch, "made by tc.mechanisms.batch_by_key, or by tc.learning")
+        noise_of = session_noise(self._tariff, batch.algorithms[0].epsilon)
+        if noise_of is None:
             return batch
-        if not isinstance(batch.drawing, NoisyCounts) or batch.drawing.adds is None:
-            raise only_at_least(batch.algorithms[0].name)
-        return batch.carrying(self._noise_of(batch.algorithms[0]))
+        if isinstance(batch.drawing, NoisyCounts) and batch.drawing.adds is not None:
+            return batch.redrawn(noise_of)
+        if self._tariff.at_least:
+            raise self._tariff.refusal(batch.algorithms[0].name)
+        return batch
 
     def own(self, algorithm: Algorithm, target: Target) -> Algorithm:
-        """Return an algorithm as this session draws it: its count carries the offset, where there is one.
+        """Return an algorithm as this session draws it: with its noise, and with the offset, where there is one.
 
-        What is always paid needs none; all else must be an at-least question.
+        Where only at-least questions are asked, what is always paid needs neither; all else must be one.
         """
-        if self._offset is None:
+        noise_of = session_noise(self._tariff, check_algorithm(algorithm).epsilon)
+        counted = algorithm.counted
+        if noise_of is None:
             return algorithm
-        counted = check_algorithm(algorithm).counted
+        if not self._tariff.at_least:
+            return algorithm if counted is None else redrawn(algorithm, noise_of)
         if counted is not None and counted.at_least and (target == _RELEASE or isinstance(target, Everything)):
-            return carrying(algorithm, self._noise_of(algorithm))
+            return redrawn(algorithm, noise_of)
         if isinstance(target, Everything):
             return algorithm
         if target != _RELEASE:
-            self._meters[0].quote(target, algorithm.epsilon)  # says which meter takes it
-        raise only_at_least(algorithm.name)
-
-    def _noise_of(self, algorithm: Algorithm) -> OffsetNoise:
-        """Return the laws with which a count is drawn: at its own ε, which is at most the session's."""
-        assert self._offset is not None  # noqa: S101 - asked for where there is one
-        if algorithm.epsilon > self._offset.query_epsilon:
-            sentence = (
-                f"this computation has epsilon {algorithm.epsilon:g}, above the session's query_epsilon"
-                f" {self._offset.query_epsilon:g}: make it more private"
-            )
-            raise NotAllowed(sentence)
-        return replace(self._offset, query_epsilon=algorithm.epsilon)
+            self._tariff.quote(target, algorithm.epsilon)  # says which meter takes it
+        raise self._tariff.refusal(algorithm.name)
 
     def _priced(self, algorithm: Algorithm, *targets: Target, call: Call = "ask") -> Priced:
         for target in targets:
@@ -277,12 +272,23 @@ class PriceList:
                 asked = in_words(plain(target))
                 msg = f"{algorithm.name} does not support {asked}: ask with {_supported(algorithm)}"
                 raise NotAllowed(msg)
-        carried = type(algorithm.run) is CarriedRun
-        quoted = (_RELEASE,) if carried else targets  # a number with the offset that always hits is a hit like any
-        pairs = zip(quoted, self._meters, strict=True)
-        prices = tuple(meter.quote(target, algorithm.epsilon) for target, meter in pairs)
+        carried, pairs = algorithm.carries, zip(targets, self._meters, strict=True)
+        prices = tuple(meter.quote(target, algorithm.epsilon, carried=carried) for target, meter in pairs)
         most, free = Most(prices, 1, algorithm.delta), (0,) * len(prices)
-        return Priced(algorithm, targets, most, tuple(map(plain, targets)), free, call, carried=carried)
+        return Priced(algorithm, targets, most, tuple(map(plain, targets)), free, call)
+
+
+def session_noise(tariff: Tariff, epsilon: float) -> NoiseOf | None:
+    """Return the noise that counts of a computation with this ε get in a session; None if it is their own."""
+    if tariff.offset is None:
+        return partial(CountNoise.gumbel, epsilon) if tariff.at_least else None
+    if tariff.at_least and epsilon > tariff.offset.query_epsilon:
+        sentence = (
+            f"this computation has epsilon {epsilon:g}, above the session's query_epsilon"
+            f" {tariff.offset.query_epsilon:g}: make it more private"
+        )
+        raise NotAllowed(sentence)
+    return partial(CountNoise.carried, tariff.offset.for_computation(epsilon))
 
 
 def most_of_all(asked: Sequence[Priced], count: int) -> Most:

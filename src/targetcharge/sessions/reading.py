@@ -62,9 +62,9 @@ class Reading:
         """Return how the meter prices."""
         return self._find().tariff
 
-    def quote(self, target: Target, epsilon: float) -> Price:
+    def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
         """Return the price of one hit of this target for an ε-DP computation; NotAllowed if it has none."""
-        return self._find().quote(target, epsilon)
+        return self._find().quote(target, epsilon, carried=carried)
 
     def odometer(self) -> Odometer:
         """Return the running figure, true at all times at once."""

@@ -19,7 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge import checks
-from targetcharge.accounting.meter.tariff import SparseTariff, only_at_least
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
 
-_OTHER_CONDITION = "a release with another condition than a number"
-
 _PATIENCE = 2.0
 """Seconds that a session which was dropped waits for others: it may be in the way of the one it waits for."""
 
@@ -67,6 +64,7 @@ class Session:
         query_epsilon: float | None = None,
         *,
         hits: int | None = None,
+        offset_epsilon: float | None = None,
         ledger: str | os.PathLike[str] = MEMORY,
         meter: str = "exact",
         alternatives: Sequence[Target] | None = None,
@@ -83,7 +81,9 @@ class Session:
             budget: the (ε, δ) of everything the session will ever publish, reopened or not.
             query_epsilon: the ε of one computation: the largest for the exact and the sparse meter, a typical one
                 for Rényi's.
-            hits: with a sparse meter, how many it shall cover: then it chooses the query ε with the least noise.
+            hits: how many to cover; with the query ε left out, the one with the least noise for them is chosen.
+            offset_epsilon: the rate of one secret offset in all counts that are declared monotone: it costs a
+                little of the budget, and halves their own noise. Left out for none.
             ledger: ":memory:", or the path of a file that keeps the budget across restarts and processes.
             meter: "exact" counts hits, the most a budget can buy, for computations of at most the query ε; "renyi"
                 prices each computation by its own ε and target; "sparse" takes only questions whether a count that
@@ -98,7 +98,7 @@ class Session:
             unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
         """
         given = budget, query_epsilon, meter, targets, alternatives, computation_delta, unit
-        declared = Declaration.of(*given, hits=hits)
+        declared = Declaration.of(*given, hits=hits, offset_epsilon=offset_epsilon)
         ledger_opened = open_ledger(ledger, declared, transcript, restored)
         self._open(PlainData(data), ledger_opened, declared.alternatives)
 
@@ -110,8 +110,7 @@ class Session:
         return session
 
     def _open(self, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...]) -> None:
-        self._offset = ledger.meters[0].tariff if isinstance(ledger.meters[0].tariff, SparseTariff) else None
-        self._dataset = dataset if self._offset is None else OffsetDataset(dataset, ledger)
+        self._dataset = dataset if ledger.meters[0].tariff.offset is None else OffsetDataset(dataset, ledger)
         self._ledger = ledger
         self._meters = ledger.meters
         self._entropy = SystemEntropy()
@@ -191,7 +190,7 @@ class Session:
     def check_target(self, target: Target, epsilon: float) -> None:
         """Refuse a target that has no price on this session; alternatives are its targets, and have theirs."""
         if len(self._meters) == 1:
-            self._meters[0].quote(target, epsilon)
+            self._meters[0].quote(target, epsilon, carried=self._meters[0].tariff.offset is not None)
 
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
         """Ask the questions of a batch, lazily; yield answers as the ledger keeps them: thousands in one entry.
@@ -281,8 +280,10 @@ class Session:
             return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
 
     def _condition(self, when: When) -> Callable[[object], bool]:
-        if self._offset is not None and not is_least(when):
-            raise only_at_least(_OTHER_CONDITION)
+        tariff = self._meters[0].tariff
+        if tariff.at_least and not is_least(when):
+            asked = "a release with another condition than a number"
+            raise tariff.refusal(asked)
         return condition(when)
 
     def _revision(self, seq: int) -> Priced:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
-from targetcharge.accounting.meter.tariff import SparseTariff
+from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.queries.tree import Kind, quoted
+from targetcharge.sessions.priced import session_noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ _DISTINCT: Final = "distinct_above(column, threshold, where)"
 _CHANGE: Final = "count(where, prior, tolerance)"
 _BETWEEN: Final = "between(where, low, high)"
 _SIDE: Final = "side(where, threshold)"
-_NOT_SPARSE: Final = (_CHANGE, _BETWEEN, _SIDE)
+_NOT_AT_LEAST: Final = (_CHANGE, _BETWEEN, _SIDE)
 _CALLS: Final = (
     ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
     ("count(where)", "a noisy count", "always"),
@@ -58,8 +60,9 @@ class Description:
         columns: name and kind of each.
         charging: "shared" or "individual".
         identity: how units are told apart, if not as equal values.
-        standard_deviation: of a count whose error has one part in common with all others: a secret offset; None
-            if each has its own.
+        standard_deviation: of the noise of a count.
+        common_error: whether a part of it is the same in all answers: a secret offset.
+        at_least: whether only whether counts are at least something may be asked.
     """
 
     unit: Unit
@@ -69,7 +72,9 @@ class Description:
     columns: tuple[tuple[str, str], ...]
     charging: str = "shared"
     identity: str = ""
-    standard_deviation: float | None = None
+    standard_deviation: float = 0.0
+    common_error: bool = False
+    at_least: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -79,6 +84,7 @@ class Description:
             "query_epsilon": self.query_epsilon,
             "meter": self.meter,
             "standard_deviation": self.standard_deviation,
+            "common_error": self.common_error,
             "charging": self.charging,
             "identity": self.identity,
             "missing": list(self._missing()),
@@ -88,15 +94,12 @@ class Description:
     def _facts(self) -> list[tuple[str, str]]:
         whose = ", one for each unit" if self.charging == "individual" else ""
         missing = [("missing", sentence) for sentence in self._missing()]
-        noise = []
-        if self.standard_deviation is not None:
-            common = "for a count, a part of it common to all answers"
-            noise = [("noise", f"standard deviation {self.standard_deviation:.4g} {common}")]
+        common = ", a part of it common to all answers" if self.common_error else ""
         return [
             ("unit", f"{self.unit}, {self.identity}" if self.identity else str(self.unit)),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
-            *noise,
+            ("noise", f"standard deviation {self.standard_deviation:.4g} for a count{common}"),
             *missing,
         ]
 
@@ -112,9 +115,10 @@ class Description:
         return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]
 
     def _calls(self) -> list[tuple[str, str, str]]:
+        calls = [call for call in _CALLS if not self.at_least or call[0] not in _NOT_AT_LEAST]
         if self.charging != "individual":
-            return [call for call in _CALLS if self.meter != "sparse" or call[0] not in _NOT_SPARSE]
-        return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in _CALLS if call != _DISTINCT]
+            return calls
+        return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in calls if call != _DISTINCT]
 
     def __str__(self) -> str:
         """Return the description as text."""
@@ -140,6 +144,16 @@ def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging, tariff = "individual" if meter.individual else "shared", meter.tariff
-    deviation = tariff.offset.standard_deviation if isinstance(tariff, SparseTariff) else None
-    of_meter = meter.guarantee, query_epsilon, tariff.name
-    return Description(unit, *of_meter, columns, charging, engine.identity.words, deviation)
+    noise_of = session_noise(tariff, query_epsilon) or partial(CountNoise.natural, query_epsilon)
+    return Description(
+        unit,
+        meter.guarantee,
+        query_epsilon,
+        tariff.name,
+        columns,
+        charging,
+        engine.identity.words,
+        noise_of(1).standard_deviation,
+        tariff.offset is not None,
+        tariff.at_least,
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.ledger import Answer
-from targetcharge.mechanisms.noise import COUNTED, grid, occupancy
+from targetcharge.mechanisms.gauge import COUNTED, grid, occupancy
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.parser import parse
@@ -36,7 +36,7 @@ from targetcharge.tables.questions import Count as CountOf
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targetcharge.mechanisms.noise import Gauge
+    from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.queries.measures import Measure
     from targetcharge.queries.tree import Column
     from targetcharge.tables.questions import Question, What, Where

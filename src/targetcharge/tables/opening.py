@@ -46,9 +46,6 @@ ROW: Final = Row.ROW
 
 _ENDING: Final = ".ledger.db"
 
-QUERY_EPSILON: Final = 0.1
-"""Of one computation, where the owner does not say."""
-
 
 def open_table(
     source: object,
@@ -76,8 +73,9 @@ def open_table(
         unit: whose privacy is protected: all rows with the same value of this column, or tc.ROW for every row
             alone. Rows without a unit are left out.
         budget: the (ε, δ) of everything that will ever be published, reopened or not.
-        query_epsilon: the ε of one computation; 0.1 if left out, unless a sparse meter is to choose it.
-        hits: with a sparse meter, how many it shall cover: then it chooses the query ε with the least noise.
+        query_epsilon: the ε of one computation; left out, the ledger's; of a new ledger the one with the least
+            noise for the hits, or 0.1.
+        hits: how many to cover; left out, what the query ε buys.
         charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
             which an answer charges those who contributed; who has spent theirs takes no part any more, and the
             questions never end.
@@ -151,8 +149,6 @@ class TableOpening:
         check_budget(self.budget)
         if self.query_epsilon is not None:
             object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
-        elif self.meter != "sparse":
-            object.__setattr__(self, "query_epsilon", QUERY_EPSILON)
         checks.choice(self.charging, "charging", ("shared", "individual"))
         checks.flag(self.new_data, "new_data")
         if not isinstance(self.unit, str | Row):
@@ -183,7 +179,7 @@ class TableOpening:
             NotAllowed: if there is a ledger, and it was made for other terms.
         """
         path, made = file_of(self._place), self._made()
-        declared = self._declaration(engine).chosen(made)
+        declared = self._declaration(engine).chosen(made, path)
         ledger, snapshots = open_ledger(MEMORY, declared, None, None), Snapshots(None)
         if path is not None and made is not None:
             made.check(declared.terms(ledger.meters), path)
@@ -197,7 +193,7 @@ class TableOpening:
         session: Session | None = None
         try:
             made, snapshots = self._made(), self._snapshots()
-            declared = self._declaration(engine).chosen(made)
+            declared = self._declaration(engine).chosen(made, file_of(self._place))
             ledger = open_ledger(self._place, declared, None, self.restored, made)
             beside = file_of(self._place)
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
@@ -239,7 +235,7 @@ class TableOpening:
         if isinstance(self.unit, str):
             unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
         given = self.budget, self.query_epsilon, self.meter, self.targets, self.alternatives
-        return Declaration.of(*given, 0.0, unit, individual=self.individual, hits=self.hits)
+        return Declaration.of(*given, 0.0, unit, individual=self.individual, hits=self.hits, counts=True)
 
     def _numbers(
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None

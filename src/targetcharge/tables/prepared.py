@@ -13,7 +13,6 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
@@ -28,7 +27,8 @@ from targetcharge.mechanisms import (
     noisy_count,
     side_of_threshold,
 )
-from targetcharge.mechanisms.noise import gauged
+from targetcharge.mechanisms.gauge import gauged
+from targetcharge.mechanisms.wrappers import rewrapped
 from targetcharge.queries.keys import declare, from_published
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.queries.tree import All
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms import Algorithm, Batch
-    from targetcharge.mechanisms.noise import Gauge
+    from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
     from targetcharge.queries.tree import Column
@@ -183,8 +183,12 @@ class Prepared:
 
     def in_steps(self, read: Read) -> Algorithm:
         """Return the algorithm that answers in steps of the grid."""
-        question, epsilon, name = self.question, self.epsilon, self.name
-        sensitivity = self.measure.sensitivity
+        question, epsilon = self.question, self.epsilon
+        common: dict[str, Any] = {
+            "sensitivity": self.measure.sensitivity,
+            "monotone": self.monotone,
+            "name": self.name,
+        }
         match question:
             case Above() | CountQuestion():
                 least = (
@@ -194,22 +198,16 @@ class Prepared:
                 )
                 prior, band = prior_value(question.prior), unchanged_steps(self.gauge, question)
                 if band is not None:
-                    inner = changed(read, *band, epsilon, threshold=least, sensitivity=sensitivity, name=name)
-                    return replace(inner, prior=prior)
+                    return replace(changed(read, *band, epsilon, threshold=least, **common), prior=prior)
                 if least is None:
-                    return noisy_count(read, epsilon, sensitivity=sensitivity, monotone=self.monotone, name=name)
-                return above_threshold(
-                    read, least, epsilon, sensitivity=sensitivity, monotone=self.monotone, name=name
-                )
+                    return noisy_count(read, epsilon, **common)
+                return above_threshold(read, least, epsilon, **common)
             case BetweenQuestion():
                 low, high = band_steps(self.gauge, question)
-                return between_thresholds(read, low, high, epsilon, sensitivity=sensitivity, name=name)
+                return between_thresholds(read, low, high, epsilon, **common)
             case SideQuestion():
                 least = least_steps(self.gauge, "threshold", question.threshold)
-                side = partial(
-                    side_of_threshold, threshold=least, epsilon=epsilon, sensitivity=sensitivity, name=name
-                )
-                return _one_scan(lambda seen: boundary(side(seen)), read)
+                return _one_scan(lambda seen: boundary(side_of_threshold(seen, least, epsilon, **common)), read)
             case _:
                 raise InvalidParameter("question", question, "a question with one answer")
 
@@ -333,12 +331,13 @@ def _one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
             known.append(read(numbers))
         return known[0]
 
-    inner = make(again)
+    def forgetting(inner: Algorithm) -> Algorithm:
+        def run(data: object, entropy: Entropy) -> object:
+            try:
+                return inner.run(data, entropy)
+            finally:
+                known.clear()
 
-    def run(data: object, entropy: Entropy) -> object:
-        try:
-            return inner.run(data, entropy)
-        finally:
-            known.clear()
+        return replace(inner, run=run, counted=rewrapped(inner, forgetting))
 
-    return replace(inner, run=run)
+    return forgetting(make(again))

@@ -9,6 +9,7 @@ from targetcharge import checks, markup
 from targetcharge.accounting.targets import Boundary, NotPrior
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
+from targetcharge.mechanisms.noise import Carried, offsets_of
 from targetcharge.outcomes import Side as Where
 from targetcharge.tables.measured import prior_value
 from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, SideQuestion, Top, Watch
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from targetcharge.mechanisms import Algorithm
-    from targetcharge.mechanisms.noise import Gauge
+    from targetcharge.mechanisms.gauge import Gauge
     from targetcharge.sessions import Session
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.questions import Question, Single
 
 _SCALES: Final = (1, 2, 3, 5, 10)
 """How many times the noise's scale a number is away from the threshold, where the caller does not say."""
+
+_OFFSETS: Final = 400
+"""Into how many cases the offset is divided, where its effect is not added up in closed form."""
 
 
 @final
@@ -134,14 +138,16 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
     chances: tuple[Chance, ...] = ()
     if threshold is not None:
         away = _distances(distances, shown.scale)
-        chances = tuple(_chance(single, algorithm, threshold, distance) for distance in away)
+        chances = tuple(_chance(single, algorithm, session, threshold, distance) for distance in away)
     elif distances is not None:
         chances_of = "its chances depend on the other keys" if isinstance(question, Top) else "it has no threshold"
         raise InvalidParameter("distances", distances, f"left out for this question: {chances_of}")
     return Preview(
         question=name,
         epsilon=prepared.epsilon,
-        price=session.meter.quote(algorithm.default_target or NotPrior(None), prepared.epsilon).value,
+        price=session.meter.quote(
+            algorithm.default_target or NotPrior(None), prepared.epsilon, carried=algorithm.carries
+        ).value,
         keys=keys,
         most_hits=most,
         scale=shown.scale,
@@ -191,11 +197,13 @@ def _distances(given: Sequence[float] | None, scale: float) -> list[float]:
     return distances
 
 
-def _chance(prepared: Prepared, algorithm: Algorithm, threshold: float, distance: float) -> Chance:
+def _chance(
+    prepared: Prepared, algorithm: Algorithm, session: Session, threshold: float, distance: float
+) -> Chance:
     question, gauge = prepared.question, prepared.gauge
     steps = _steps(gauge, threshold, distance)
     if algorithm.default_target == Boundary():
-        return _boundary_chance(prepared, threshold, distance)
+        return _boundary_chance(prepared, session, threshold, distance)
     oracle = algorithm.oracle
     assert oracle is not None  # noqa: S101 - all algorithms of tables have one
     probability: Callable[[object, object], float] = oracle.probability
@@ -217,12 +225,20 @@ def _steps(gauge: Gauge, threshold: float, distance: float) -> int:
     return gauge.most(wanted) if distance < 0 else gauge.least(wanted)
 
 
-def _boundary_chance(prepared: Prepared, threshold: float, distance: float) -> Chance:
-    """Return the chance of the mark, and of the wrong side where it does not come first."""
+def _boundary_chance(prepared: Prepared, session: Session, threshold: float, distance: float) -> Chance:
+    """Return the chance of the mark, and of the wrong side where it does not come first, over all offsets."""
     least, steps = prepared.gauge.least(threshold), _steps(prepared.gauge, threshold, distance)
-    inside = side_of_threshold(_itself, least, prepared.epsilon, sensitivity=prepared.measure.sensitivity)
-    assert inside.oracle is not None  # noqa: S101 - it has one
-    mark = Boundary().mark_probability(inside.oracle.rest(steps))
-    other = inside.oracle.probability(steps, Where.ABOVE if distance < 0 else Where.BELOW)
-    wrong = (1 - mark) * other
-    return Chance(distance, mark, false_alarm=wrong) if distance < 0 else Chance(distance, mark, miss=wrong)
+    common: dict[str, Any] = {"sensitivity": prepared.measure.sensitivity, "monotone": prepared.monotone}
+    inside = session.drawn(side_of_threshold(_itself, least, prepared.epsilon, **common))
+    oracle, offset = inside.oracle, session.meter.tariff.offset
+    assert oracle is not None  # noqa: S101 - it has one
+    cases: list[tuple[object, float]] = [(steps, 1.0)]
+    if inside.carries and offset is not None:
+        offsets, masses = offsets_of(offset, _OFFSETS)
+        cases = [(Carried(steps, int(one)), mass) for one, mass in zip(offsets, masses.tolist(), strict=True)]
+    marked = wrong = 0.0
+    for data, mass in cases:
+        mark = Boundary().mark_probability(oracle.rest(data))
+        marked += mass * mark
+        wrong += mass * (1 - mark) * oracle.probability(data, Where.ABOVE if distance < 0 else Where.BELOW)
+    return Chance(distance, marked, false_alarm=wrong) if distance < 0 else Chance(distance, marked, miss=wrong)

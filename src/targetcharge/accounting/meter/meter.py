@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.accounting.meter.tariff import Price, Tariff, exact_tariff, renyi_tariff, sparse_tariff
+from targetcharge.accounting.meter.tariff import (
+    Price,
+    Tariff,
+    exact_tariff,
+    gumbel_tariff,
+    renyi_tariff,
+    sparse_tariff,
+)
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, up
@@ -25,7 +32,7 @@ from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from targetcharge.accounting.sparse import OffsetNoise
+    from targetcharge.accounting.offsets import OffsetNoise
     from targetcharge.accounting.targets import Target
 
 _PLAIN: Final = NotPrior(prior=False)
@@ -111,6 +118,8 @@ class Meter:
         computation_delta: float = 0.0,
         alternatives: int = 1,
         individual: bool = False,
+        offset: OffsetNoise | None = None,
+        hits: int | None = None,
     ) -> Meter:
         """Return a meter that counts hits of computations with at most this query ε, by exact accounting.
 
@@ -119,9 +128,11 @@ class Meter:
             targets: one or more examples of the targets that may be asked. `NotPrior` stands for tests,
                 priors, releases with revisions and top-k selections.
             alternatives: how many meters share the budget: each has a share of δ.
+            offset: the laws and rates of the offset that counts carry at λ = ½, if they do.
+            hits: how many are known to be covered beside an offset, to be checked only.
         """
         rest = _share(budget_for_hits(budget, computation_delta), alternatives)
-        tariff = exact_tariff(rest, query_epsilon, targets)
+        tariff = exact_tariff(rest, query_epsilon, targets, offset, hits)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
     @classmethod
@@ -135,6 +146,7 @@ class Meter:
         alternatives: int = 1,
         order: float | None = None,
         individual: bool = False,
+        offset: OffsetNoise | None = None,
     ) -> Meter:
         """Return a meter that adds up Rényi prices of any mix of computations.
 
@@ -146,10 +158,21 @@ class Meter:
             target: a typical target.
             alternatives: how many meters share the budget: each has ln(alternatives) less, as with a share of δ.
             order: the order to price at, if it was chosen before.
+            offset: the laws and rates of the offset that counts carry at λ = ½, if they do.
         """
         rest = _share(budget_for_hits(budget, computation_delta), alternatives)
-        tariff = renyi_tariff(rest, query_epsilon, target, order)
+        tariff = renyi_tariff(rest, query_epsilon, target, order, offset)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
+
+    @classmethod
+    def gumbel(cls, budget: Budget, query_epsilon: float) -> Meter:
+        """Return a meter that counts each unit's hits of at-least questions with Gumbel noise.
+
+        Args (others as in `__init__`):
+            query_epsilon: the largest ε of a computation.
+        """
+        checks.positive_delta(check_budget(budget).delta)
+        return cls(budget, gumbel_tariff(budget, checks.query_epsilon(query_epsilon)), individual=True)
 
     @classmethod
     def sparse(
@@ -205,9 +228,15 @@ class Meter:
         """Return what is left of the δ reserved for computations."""
         return from_grains(self._reserve - self._totals.delta)
 
-    def quote(self, target: Target, epsilon: float) -> Price:
-        """Return the price of one hit of this target for an ε-DP computation; NotAllowed if it has none."""
-        return self._tariff.quote(target, epsilon)
+    def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
+        """Return the price of one hit of this target for an ε-DP computation; NotAllowed if it has none.
+
+        Args:
+            target: the outcomes that cost.
+            epsilon: of the computation.
+            carried: whether its count carries the session's offset.
+        """
+        return self._tariff.quote(target, epsilon, carried=carried)
 
     def check(self, price: Price, count: int = 1, delta: float = 0.0, *, held: int = 0) -> None:
         """Refuse what is not covered: `count` hits at this price and a computation's own δ.

@@ -82,6 +82,16 @@ class Between(Target):
         """Return the number of integers in [low, high]."""
         return math.floor(self.high) - math.ceil(self.low) + 1
 
+    def with_offset(self) -> Between:
+        """Return the band as a price sees it where counts carry an offset at λ = ½.
+
+        A unit moves the count by at most half its sensitivity, on the lattice of half steps if that is odd. The
+        noise for ε has the rate ε/(half the sensitivity), and a count of the band is both of its half steps. Where
+        the band lies has no price.
+        """
+        steps = 1 + self.sensitivity % 2
+        return Between(0, steps * self.width - 1, steps * self.sensitivity // 2)
+
     def __contains__(self, outcome: object) -> bool:
         """Return whether the published side is BETWEEN."""
         return outcome == Side.BETWEEN

@@ -127,6 +127,10 @@ class Target(ABC):
     def kind(self, epsilon: float) -> Kind:
         """Return what exact accounting must cover; NotAllowed if it cannot account for this target."""
 
+    def with_offset(self) -> Target:
+        """Return the target as it is priced where counts carry an offset at λ = ½."""
+        return self
+
     def published_epsilon(self, epsilon: float) -> float:
         """Return the ε of what is published of an ε-DP computation, on its own."""
         return self.paper_row(epsilon)[0]

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 
 from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon, optimal_hits
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.meter import Meter, Price, Totals
-from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff, sparse_tariff
+from targetcharge.accounting.meter.tariff import (
+    ExactTariff,
+    GumbelTariff,
+    RenyiTariff,
+    Tariff,
+    first_move,
+    kind_of_all,
+    sparse_tariff,
+)
+from targetcharge.accounting.offsets import gumbel_epsilon
+from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.plan import catalogue
-from targetcharge.accounting.renyi import best_order_for_budget, renyi_epsilon, renyi_hits
-from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind
+from targetcharge.accounting.renyi import (
+    best_order_for_budget,
+    best_order_for_hits,
+    epsilon_of_total,
+    renyi_epsilon,
+    renyi_hits,
+)
+from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind, Target
 from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.errors import TooLarge
 from targetcharge.numerics.rounding import from_grains
@@ -24,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from targetcharge.accounting.meter import Odometer
-    from targetcharge.accounting.targets import Target
     from targetcharge.cli.report.history import Contents
     from targetcharge.ledger import Terms
     from targetcharge.ledger.state import Sums
@@ -71,7 +84,7 @@ class OpenedMeter:
     @property
     def kind(self) -> Kind:
         """Return what its exact accounting must cover; there must be targets."""
-        return reduce(operator.or_, (target.kind(self.terms.query_epsilon) for target in self.targets))
+        return kind_of_all(self.terms.query_epsilon, self.targets, carried=self.terms.offset is not None)
 
     @property
     def bought(self) -> int:
@@ -92,13 +105,18 @@ class OpenedMeter:
     def _tariff(self) -> Tariff:
         terms, query = self.terms, self.terms.query_epsilon
         capacity, typical = terms.capacities[self.which], terms.typical[self.which]
-        if terms.offset is not None:
+        if terms.meter == "sparse" and terms.offset is not None:
             return sparse_tariff(self.budget, terms.offset, capacity)
+        if terms.noise == "gumbel":
+            return GumbelTariff(query, capacity, terms.order, Price(typical, 1.0, (query, terms.noise)))
         if terms.meter == "renyi":
-            return RenyiTariff(capacity, terms.order, Price(typical, from_grains(typical), (terms.order,)))
+            price = Price(typical, from_grains(typical), (terms.order,))
+            return RenyiTariff(capacity, terms.order, price, terms.offset)
         # The header has the first meter's order. Others have the best of their own, as at the opening.
         order = best_order_for_budget(self.kind, query, self.budget) if self.which else terms.order
-        return ExactTariff(query, self.kind, capacity, order, Price(typical, 1.0, (query, self.kind)))
+        return ExactTariff(
+            query, self.kind, capacity, order, Price(typical, 1.0, (query, self.kind)), terms.offset
+        )
 
     def rows(self, contents: Contents) -> list[Row]:
         """Return what each accounting that applies makes of the session; none if targets are not known."""
@@ -123,16 +141,25 @@ class OpenedMeter:
     def _exact_epsilon(self, hits: int) -> float | None:
         """Return ε' of so many hits; None of several kinds at once, for which only hits can be computed."""
         query, delta, kind = self.terms.query_epsilon, self.budget.delta, self.kind
+        if self.terms.noise == "gumbel" and hits == self.bought:
+            return gumbel_epsilon(query, hits, delta)
         if len(self.targets) > 1 or hits > _most_hits(kind):
             return None
+        if self.terms.offset is not None:
+            return _tried(Coupling.half(self.terms.offset, kind).epsilon, hits, delta)
         return _tried(exact_epsilon, query, hits, delta, kind.q, disagreement=kind.disagreement)
 
     def _renyi(self) -> Row:
         ours, query, hits = self.terms.meter == "renyi", self.terms.query_epsilon, self.bought
         priced = self.targets[0] if len(self.targets) == 1 else self.kind
-        epsilon = _tried(renyi_epsilon, priced, query, hits, self.budget.delta)
         buys = hits if ours else _tried(renyi_hits, priced, query, self.budget)
-        return Row("Rényi", epsilon, hits, buys, ours)
+        if self.terms.offset is None:
+            return Row("Rényi", _tried(renyi_epsilon, priced, query, hits, self.budget.delta), hits, buys, ours)
+        priced = priced.with_offset() if isinstance(priced, Target) else priced
+        order = best_order_for_hits(priced, query, hits, self.budget.delta)
+        total = first_move(self.terms.offset, order) + hits * priced.kappa(order, query)
+        epsilon = epsilon_of_total(total, order, self.budget.delta)
+        return Row("Rényi", epsilon, hits, buys if ours else None, ours)
 
     def _paper(self) -> Row | None:
         """Return the best of the paper's forms; of several targets the dearest."""

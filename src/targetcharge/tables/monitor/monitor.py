@@ -62,9 +62,9 @@ class Monitor:
         """
         if not isinstance(table, Table):
             raise InvalidParameter("table", table, "a table, opened by tc.open")
-        if table.meter.tariff.name == "sparse":
+        if table.meter.tariff.at_least:
             sentence = "a monitor also asks whether numbers have fallen or changed: open its table with "
-            raise NotAllowed(sentence, Setting("meter", "exact"))
+            raise NotAllowed(sentence, Setting("meter", "renyi" if table.meter.individual else "exact"))
         check_name(name, "monitor")
         if not isinstance(rules, list | tuple) or not rules:
             raise InvalidParameter("rules", rules, "a list of rules")

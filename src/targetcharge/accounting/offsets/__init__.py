@@ -7,7 +7,7 @@
 15.4
 """
 
-from targetcharge.accounting.sparse.bounds import (
+from targetcharge.accounting.offsets.bounds import (
     gumbel_delta,
     gumbel_epsilon,
     gumbel_hits,
@@ -15,8 +15,8 @@ from targetcharge.accounting.sparse.bounds import (
     offset_epsilon,
     offset_hits,
 )
-from targetcharge.accounting.sparse.least_noise import LeastNoise, least_noise
-from targetcharge.accounting.sparse.noise import OffsetNoise
+from targetcharge.accounting.offsets.least_noise import LeastNoise, least_noise
+from targetcharge.accounting.offsets.noise import OffsetNoise
 
 __all__ = [
     "LeastNoise",

@@ -11,7 +11,7 @@ rate ε1 and the noise's rate ε2 are those for a sensitivity of 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, final
 
 from targetcharge import checks
@@ -64,6 +64,15 @@ class OffsetNoise:
         if offset_noise != usual and not (self.noise == "gumbel" and offset_noise == "geometric"):
             raise InvalidParameter("offset_noise", offset_noise, f"{usual!r} where the noise is {self.noise}")
         object.__setattr__(self, "offset_noise", offset_noise)
+
+    def for_computation(self, epsilon: float) -> OffsetNoise:
+        """Return the laws with which the count of a computation is drawn, which is priced by this ε.
+
+        At λ = ½ the coupling leaves half of every move: so fresh noise of twice the rate hides it.
+        """
+        if self.questions == "any":
+            return replace(self, query_epsilon=min(2 * epsilon, checks.MAX_QUERY_EPSILON))
+        return replace(self, query_epsilon=epsilon)
 
     @property
     def lattice(self) -> int:

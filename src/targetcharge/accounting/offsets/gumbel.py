@@ -18,7 +18,7 @@ between them by convexity:
 - bottom_s is the straight line through the origin that is above the Rényi bound from the lowest node on.
 
 >>> from targetcharge.accounting.exact.lattice import Lattice
->>> from targetcharge.accounting.sparse.games import GumbelGame
+>>> from targetcharge.accounting.offsets.games import GumbelGame
 >>> game = GumbelGame(24, 16)
 >>> level = list(gumbel_levels(Lattice.for_hits(game, 0.1 / 40, 20, 1e-6), 20))[-1]
 >>> round(level.epsilon_at(1e-6), 3)
@@ -40,7 +40,7 @@ from targetcharge import checks
 from targetcharge.accounting.exact.certificate import FLOOR, ROUNDING
 from targetcharge.accounting.exact.lattice import Level
 from targetcharge.accounting.exact.levels import recur
-from targetcharge.accounting.sparse.games import GumbelGame
+from targetcharge.accounting.offsets.games import GumbelGame
 from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from scipy.optimize import brentq, minimize_scalar
 from targetcharge import checks
 from targetcharge.accounting.budget import check_budget
 from targetcharge.accounting.exact.certificate import FLOOR
-from targetcharge.accounting.sparse.bounds import (
+from targetcharge.accounting.offsets.bounds import (
     LARGEST_SHARE,
     Coupling,
     best_coupling,
@@ -31,7 +31,7 @@ from targetcharge.accounting.sparse.bounds import (
     share_step,
     usual_share,
 )
-from targetcharge.accounting.sparse.noise import QUESTIONS, SHARES, OffsetNoise
+from targetcharge.accounting.offsets.noise import QUESTIONS, SHARES, OffsetNoise
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_real
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.budget import Budget
-    from targetcharge.accounting.sparse.noise import OffsetLaw, Questions
+    from targetcharge.accounting.offsets.noise import OffsetLaw, Questions
     from targetcharge.randomness.laws import Noise
 
     Array = NDArray[np.float64]

@@ -27,10 +27,10 @@ from targetcharge.accounting import prices
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.exact.certificate import FLOOR
 from targetcharge.accounting.exact.lattice import Lattice
+from targetcharge.accounting.offsets.games import GumbelGame, LaplaceGame
+from targetcharge.accounting.offsets.gumbel import falling_delta, gumbel_levels, rising_delta
+from targetcharge.accounting.offsets.noise import SHARES, OffsetNoise
 from targetcharge.accounting.renyi import best_order_for_hits
-from targetcharge.accounting.sparse.games import GumbelGame, LaplaceGame
-from targetcharge.accounting.sparse.gumbel import falling_delta, gumbel_levels, rising_delta
-from targetcharge.accounting.sparse.noise import SHARES, OffsetNoise
 from targetcharge.accounting.targets import NOT_PRIOR
 from targetcharge.errors import TooLarge
 from targetcharge.numerics.rounding import up
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.exact.lattice import Level
     from targetcharge.accounting.exact.levels import Game
-    from targetcharge.accounting.sparse.noise import OffsetLaw, Questions
+    from targetcharge.accounting.offsets.noise import OffsetLaw, Questions
     from targetcharge.accounting.targets import Kind
     from targetcharge.randomness.laws import Noise
 
@@ -243,11 +243,18 @@ class Coupling:
         session: its laws and rates.
         share: λ in SHARES, at least one half.
         most_cells: how many cells a Gumbel lattice may have in all levels, if a coarser one will do.
+        kind: of the targets, where any question may be asked.
     """
 
     session: OffsetNoise
     share: int
     most_cells: int = MOST_CELLS
+    kind: Kind = NOT_PRIOR
+
+    @classmethod
+    def half(cls, session: OffsetNoise, kind: Kind) -> Coupling:
+        """Return the coupling at λ = ½ of a session that may ask any question with targets of a kind."""
+        return cls(session, SHARES // 2, kind=kind)
 
     @property
     def first(self) -> float:
@@ -256,8 +263,7 @@ class Coupling:
 
     def delta(self, hits: int, epsilon: float) -> float:
         """Return δ' at ε'."""
-        reach = epsilon + self.first
-        return self._whole(hits, lambda game, cell: Lattice.for_epsilon(game, cell, hits, reach))(epsilon)
+        return self.after_first_move(hits, self.questions(hits, epsilon))(epsilon)
 
     def epsilon(self, hits: int, delta: float) -> float:
         """Return ε' at δ'."""
@@ -268,7 +274,7 @@ class Coupling:
         """Return how many hits a budget buys."""
 
         def covers(hits: int, profile: Profile) -> bool:
-            return self._after_first_move(hits, profile)(budget.epsilon) <= budget.delta
+            return self.after_first_move(hits, profile)(budget.epsilon) <= budget.delta
 
         if self.share == SHARES:
             return largest_integer(lambda hits: covers(hits, self._closed(hits)), _MOST_HITS)
@@ -279,13 +285,21 @@ class Coupling:
         expected = "larger, or the budget smaller: it buys more hits than can be counted"
         raise TooLarge("query_epsilon", self.session.query_epsilon, expected)
 
+    def questions(self, hits: int, epsilon: float) -> Profile:
+        """Return the profile of the questions alone, down to where a first move leads from ε'."""
+        reach = epsilon + self.first
+        return self._questions(hits, lambda game, cell: Lattice.for_epsilon(game, cell, hits, reach))
+
     def _whole(self, hits: int, lattice_of: LatticeOf) -> Profile:
         """Return the profile of the whole session."""
+        return self.after_first_move(hits, self._questions(hits, lattice_of))
+
+    def _questions(self, hits: int, lattice_of: LatticeOf) -> Profile:
         if self.share == SHARES:
-            return self._after_first_move(hits, self._closed(hits))
+            return self._closed(hits)
         for level in self._levels(hits, lattice_of):
             last = level
-        return self._after_first_move(hits, last.delta_at)
+        return last.delta_at
 
     def _closed(self, hits: int) -> Profile:
         """Return the profile of the questions at λ = 1, where always letting the loss fall is the best game."""
@@ -310,7 +324,7 @@ class Coupling:
                     break
             return gumbel_levels(lattice, hits or max(1, lattice.most_hits))
         if self.session.questions == "any":
-            lattice = self._deepened(lattice_of(NOT_PRIOR, query / 2))
+            lattice = self._deepened(lattice_of(self.kind, query / 2))
         else:
             laplace = LaplaceGame(above // common, below // common)
             lattice = self._deepened(lattice_of(laplace, query * common / SHARES))
@@ -320,7 +334,7 @@ class Coupling:
         """Return a lattice that also reaches where a first move leads."""
         return replace(lattice, depth=lattice.depth + math.ceil(2 * self.first / lattice.epsilon))
 
-    def _after_first_move(self, hits: int, questions: Profile) -> Profile:
+    def after_first_move(self, hits: int, questions: Profile) -> Profile:
         """Return the profile of the whole session from that of its questions.
 
         The first move is randomised response at λε1 for a Laplace offset. For a geometric one it is the constant
