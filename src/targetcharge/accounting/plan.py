@@ -30,6 +30,7 @@ from targetcharge.accounting.baselines import (
 )
 from targetcharge.accounting.budget import check_budget, largest_query_epsilon
 from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
+from targetcharge.accounting.meter.choosing import ExactSession, GumbelSession, RenyiSession, rates
 from targetcharge.accounting.meter.tariff import one_exact_hit, too_small
 from targetcharge.accounting.offsets import least_noise, offset_hits
 from targetcharge.accounting.offsets.least_noise import best_offset
@@ -38,7 +39,7 @@ from targetcharge.accounting.renyi import renyi_delta, renyi_epsilon, renyi_hits
 from targetcharge.accounting.targets import Between, Boundary, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, TooLarge
 from targetcharge.numerics.search import largest_integer
-from targetcharge.randomness.laws import LaplaceLaw
+from targetcharge.randomness.laws import GumbelLaw, LaplaceLaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,8 +53,11 @@ if TYPE_CHECKING:
 
 EVERY_QUESTION: Final = "every question"
 HITS: Final = "hits"
+HITS_OF_UNIT: Final = "hits of a unit"
 SPARSE_VECTOR: Final = "classic sparse vector"
+TABLE: Final = "counts of a table"
 SPARSE: Final = "sparse, thresholds only"
+INDIVIDUAL: Final = "each unit, thresholds only"
 
 _OURS: Final = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)
@@ -68,7 +72,7 @@ class PlanRow:
 
     Attributes:
         accounting: its name.
-        pays_for: what is counted: "every question" or "hits".
+        pays_for: what is counted: "every question", "hits" or "hits of a unit".
         hits: how many; None if it could not be computed.
         query_epsilon: the ε of each computation; None if no query ε is affordable.
         note: why a number is missing.
@@ -101,6 +105,7 @@ class Plan:
         rows: one for each accounting, the best ones last.
         advice: when something simpler is cheaper; empty if never.
         by_hits: whether the query ε was given, and hits were looked for.
+        hits_per_unit: the most that a unit contributes to, if each is to have a budget of its own.
     """
 
     budget: Budget
@@ -108,6 +113,7 @@ class Plan:
     rows: tuple[PlanRow, ...]
     advice: str
     by_hits: bool = True
+    hits_per_unit: int | None = None
 
     def __getitem__(self, accounting: str) -> PlanRow:
         """Return the row of an accounting."""
@@ -115,6 +121,24 @@ class Plan:
             if row.accounting == accounting:
                 return row
         raise KeyError(accounting)
+
+    @cached_property
+    def table(self) -> PlanRow | None:
+        """Return what a table buys whose counts carry an offset, for any question: on its best meter.
+
+        For as many hits as were asked for, or at the same query ε; None for targets that no table asks with.
+        """
+        if not isinstance(self.target, NotPrior | Between | Boundary):
+            return None
+        exact = not isinstance(self.target, Boundary)
+        session = ExactSession(self.budget, (self.target,)) if exact else RenyiSession(self.budget, self.target)
+        wanted = self.rows[0].query_epsilon if self.by_hits else None, None if self.by_hits else self.rows[0].hits
+        try:
+            found = rates(session, query_epsilon=wanted[0], hits=wanted[1], offset=True)
+        except (InvalidParameter, TooLarge) as error:
+            return PlanRow(TABLE, HITS, wanted[1], wanted[0], _why(error))
+        hits = session.hits(found.query_epsilon) if found.hits is None else found.hits
+        return PlanRow(TABLE, HITS, hits, found.query_epsilon, "", found.standard_deviation)
 
     @cached_property
     def sparse(self) -> PlanRow | None:
@@ -137,9 +161,31 @@ class Plan:
                 hits = self.rows[0].hits
                 law = least_noise(self.budget, hits or 0).law
         except (InvalidParameter, TooLarge) as error:
-            note = "more than this accounting can compute" if isinstance(error, TooLarge) else "not affordable"
-            return PlanRow(SPARSE, HITS, None, self.rows[0].query_epsilon if self.by_hits else None, note)
+            return PlanRow(SPARSE, HITS, None, self.rows[0].query_epsilon if self.by_hits else None, _why(error))
         return PlanRow(SPARSE, HITS, hits, law.query_epsilon, "", law.standard_deviation)
+
+    @cached_property
+    def individual(self) -> PlanRow | None:
+        """Return what a table buys with a budget for each unit, for questions whether counts reach thresholds.
+
+        Its hits are those that one unit contributes to: at the same query ε, or as many as were said to be enough.
+        None for other targets, and if that was not said.
+        """
+        if not isinstance(self.target, NotPrior) or not (self.by_hits or self.hits_per_unit):
+            return None
+        session, query = GumbelSession(self.budget), self.rows[0].query_epsilon if self.by_hits else None
+        try:
+            found = rates(session, query_epsilon=query, hits=None if self.by_hits else self.hits_per_unit)
+            hits = session.hits(found.query_epsilon)
+        except InvalidParameter as error:
+            return PlanRow(INDIVIDUAL, HITS_OF_UNIT, self.hits_per_unit, query, _why(error))
+        deviation = math.sqrt(GumbelLaw(found.query_epsilon).variance)
+        return PlanRow(INDIVIDUAL, HITS_OF_UNIT, hits, found.query_epsilon, "", deviation)
+
+    @property
+    def all_rows(self) -> tuple[PlanRow, ...]:
+        """Return all rows, those of tables last."""
+        return (*self.rows, *(row for row in (self.table, self.individual, self.sparse) if row is not None))
 
     def as_dict(self) -> dict[str, object]:
         """Return plain data, for JSON."""
@@ -147,13 +193,25 @@ class Plan:
             "budget": asdict(self.budget),
             "target": repr(self.target),
             "rows": [asdict(row) for row in self.rows],
+            "table": None if self.table is None else asdict(self.table),
+            "individual": None if self.individual is None else asdict(self.individual),
             "sparse": None if self.sparse is None else asdict(self.sparse),
             "advice": self.advice,
         }
 
 
+def _why(error: InvalidParameter) -> str:
+    """Return why a row has no figures."""
+    return "more than this accounting can compute" if isinstance(error, TooLarge) else "not affordable"
+
+
 def plan(
-    budget: Budget, *, query_epsilon: float | None = None, hits: int | None = None, target: Target = _PLAIN
+    budget: Budget,
+    *,
+    query_epsilon: float | None = None,
+    hits: int | None = None,
+    hits_per_unit: int | None = None,
+    target: Target = _PLAIN,
 ) -> Plan:
     """Return what each accounting buys: hits for a query ε, or the largest query ε for a number of hits.
 
@@ -161,6 +219,7 @@ def plan(
         budget: of the whole session.
         query_epsilon: the ε of each computation. Give this or `hits`.
         hits: the wanted number of hits.
+        hits_per_unit: how many of them one unit contributes to at most, to compare with a budget for each unit.
         target: what a hit is.
 
     Raises:
@@ -174,9 +233,14 @@ def plan(
         expected = f"given and hits left out, or the other way round (hits is {hits!r})"
         raise InvalidParameter("query_epsilon", query_epsilon, expected)
     ways = catalogue(target)
+    if query_epsilon is not None and hits_per_unit is not None:
+        raise InvalidParameter("hits_per_unit", hits_per_unit, "left out, or given with hits")
     if query_epsilon is not None:
         return _plan_hits(budget, target.check_epsilon(query_epsilon, "query_epsilon"), target, ways)
-    return _plan_query(budget, checks.hits(hits or 0), target, ways)
+    planned = _plan_query(budget, checks.hits(hits or 0), target, ways)
+    if hits_per_unit is None:
+        return planned
+    return replace(planned, hits_per_unit=checks.hits(hits_per_unit, "hits_per_unit"))
 
 
 def _plan_hits(budget: Budget, query: float, target: Target, ways: tuple[Accounting, ...]) -> Plan:

@@ -13,17 +13,19 @@ from rich.console import Console
 from rich.table import Table
 
 import targetcharge as tc
-from targetcharge.accounting.plan import HITS, SPARSE, catalogue
+from targetcharge.accounting.plan import EVERY_QUESTION, HITS, INDIVIDUAL, SPARSE, TABLE
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
-from targetcharge.errors import InvalidParameter, TooLarge
+from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from targetcharge.accounting.plan import PlanRow
     from targetcharge.accounting.targets import Target
 
-_POINTS = 24
+_POINTS: Final = 7
+_MOST_HITS: Final = 100
 _STYLES: Final = {
     "basic composition": ("0.75", 1.2),
     "advanced composition": ("0.55", 1.2),
@@ -32,7 +34,9 @@ _STYLES: Final = {
     "paper, raw Chernoff": ("#fd8d3c", 1.5),
     "paper, exact tail": ("#d94701", 1.5),
     "Rényi": ("#6baed6", 2.2),
-    "exact": ("#08519c", 3.0),
+    "exact": ("#08519c", 2.2),
+    TABLE: ("#238b45", 3.0),
+    SPARSE: ("#005a32", 3.0),
 }
 """Colour and width of a line; others are red."""
 
@@ -47,16 +51,25 @@ def plan(
     delta: Annotated[float, typer.Option(help="δ of the whole session.")],
     query_epsilon: Annotated[float | None, typer.Option(help="ε of one computation: how many hits?")] = None,
     hits: Annotated[int | None, typer.Option(help="A number of hits: which query ε?")] = None,
+    hits_per_unit: Annotated[
+        int | None, typer.Option(help="The most of --hits that one unit contributes to, for a budget for each.")
+    ] = None,
     target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
     width: Width = None,
     q: Q = None,
     caution: Annotated[float | None, typer.Option(help="Of --target boundary; 1 as in the paper.")] = None,
     as_json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw ε' against hits into this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw noise against hits into this file.")] = None,
 ) -> None:
     """Show what a budget buys under each accounting: hits for a query ε, or the query ε for a number of hits."""
     budget = tc.Budget(epsilon, delta)
-    planned = tc.plan(budget, query_epsilon=query_epsilon, hits=hits, target=target_of(target, width, q, caution))
+    planned = tc.plan(
+        budget,
+        query_epsilon=query_epsilon,
+        hits=hits,
+        hits_per_unit=hits_per_unit,
+        target=target_of(target, width, q, caution),
+    )
     if plot is not None:
         _draw(planned, plot)
     if as_json:
@@ -95,49 +108,44 @@ def _table(planned: tc.Plan, *, by_hits: bool) -> Table:
     budget = planned.budget
     given = f"query ε {planned.rows[0].query_epsilon:g}" if by_hits else f"{planned.rows[0].hits} hits"
     table = Table(title=f"A budget of ({budget.epsilon:g}, {budget.delta:g}) at {given}", title_justify="left")
-    rows = planned.rows if planned.sparse is None else (*planned.rows, planned.sparse)
+    rows = planned.all_rows
     noted = any(row.note for row in rows)
     figures = "buys" if by_hits else "query ε", "noise"
     for head in ("accounting", "pays for", *figures, *(["note"] if noted else [])):
         table.add_column(head, justify="right" if head in figures else "left")
     for row in rows:
         query = "" if row.query_epsilon is None else f"{row.query_epsilon:.4g}"
-        counted = "hits" if row.pays_for == HITS else "questions"
+        counted = "questions" if row.pays_for == EVERY_QUESTION else "hits"
         bought = "" if row.hits is None else f"{row.hits:,} {counted}"
         noise = "" if row.standard_deviation is None else f"±{row.standard_deviation:.3g}"
         cells = row.accounting, row.pays_for, bought if by_hits else query, noise, *([row.note] if noted else [])
-        table.add_row(*cells, style="bold" if row.accounting in ("exact", SPARSE) else None)
+        table.add_row(*cells, style="bold" if row.accounting in ("exact", TABLE, INDIVIDUAL, SPARSE) else None)
     return table
 
 
 def _draw(planned: tc.Plan, file: Path) -> None:
-    """Draw ε' of the whole session against the number of hits, one line for each accounting."""
+    """Draw the standard deviation of an answer against the hits that a budget shall buy, by accounting."""
     figure = new_figure(file)
-    query = next(row.query_epsilon for row in reversed(planned.rows) if row.query_epsilon)
-    bought = [row.hits for row in planned.rows if row.pays_for == HITS and row.hits]
-    most = max(10, 2 * max(bought))
-    counts = np.unique(np.geomspace(1, most, _POINTS).round().astype(int))
+    bought = max((row.hits or 0 for row in planned.rows if row.pays_for == HITS), default=0)
+    counts = np.unique(np.geomspace(1, min(max(10, 2 * bought), _MOST_HITS), _POINTS).round().astype(int)).tolist()
+    lines: dict[str, list[PlanRow]] = {}
+    for count in counts:
+        with suppress(InvalidParameter):  # at no query ε
+            for row in tc.plan(planned.budget, hits=count, target=planned.target).all_rows:
+                lines.setdefault(row.accounting, []).append(row)
     axes = figure.add_subplot()
-    for accounting in catalogue(planned.target):
-        values: list[float] = []
-        with suppress(TooLarge):
-            for count in counts if query <= accounting.max_epsilon else ():
-                values.append(accounting.epsilon(query, int(count), planned.budget.delta))  # noqa: PERF401 - as far as it goes
-        if values:
-            color, width = _STYLES.get(accounting.name, ("tab:red", 1.5))
-            asked = accounting.pays_for != HITS
-            label = f"{accounting.name} (questions)" if asked else accounting.name
-            axes.plot(
-                counts[: len(values)], values, ":" if asked else "-", label=label, color=color, linewidth=width
-            )
-    axes.axhline(planned.budget.epsilon, color="black", linestyle="--", linewidth=1)
-    axes.annotate(f"budget ε = {planned.budget.epsilon:g}", (counts[0], planned.budget.epsilon), va="bottom")
+    for name, rows in lines.items():
+        points = [(row.hits, row.standard_deviation) for row in rows if row.standard_deviation]
+        color, width = _STYLES.get(name, ("tab:red", 1.5))
+        asked = rows[0].pays_for != HITS
+        label = f"{name} (questions)" if asked else name
+        axes.plot(*zip(*points, strict=True), ":" if asked else "-", label=label, color=color, linewidth=width)
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="hits (dotted: questions)",
-        ylabel=f"ε of the whole session at δ = {planned.budget.delta:g}",
-        title=f"Query ε = {query:.4g}",
+        ylabel="standard deviation of an answer",
+        title=f"A budget of ({planned.budget.epsilon:g}, {planned.budget.delta:g})",
     )
     save_figure(figure, axes, file)
 

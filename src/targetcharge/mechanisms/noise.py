@@ -269,10 +269,19 @@ def _total_law(noise: CountNoise) -> TotalLaw:
     return TotalLaw(fresh, middle, noise.weight * offsets, masses)
 
 
-@lru_cache(maxsize=256)
+def law_of_difference(noise: CountNoise, other: CountNoise, most: int) -> TotalLaw:
+    """Return the law of the fresh noise of one count less that of another on the same lattice."""
+    values, masses = _points(other.noise, other.rate, most)
+    return TotalLaw(laws.law_of(noise.noise, noise.rate), centre(noise.noise, noise.rate), values, masses)
+
+
 def offsets_of(offset: OffsetNoise, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return offsets, centred, and their probabilities; neighbours are taken together where there are many."""
-    name, rate = _law_of_offset(offset)
+    return _points(*_law_of_offset(offset), most)
+
+
+@lru_cache(maxsize=256)
+def _points(name: Noise, rate: Rate, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     law, tail = laws.law_of(name, rate), 1e-13
     first, last = law.quantile(tail), law.quantile(1 - tail)
     stride = max(1, (last - first) // most)

@@ -187,10 +187,17 @@ class Session:
         """Return an algorithm as this session draws it with its own target, or for a hit whatever comes."""
         return self._prices.own(algorithm, algorithm.default_target or NotPrior(None))
 
-    def check_target(self, target: Target, epsilon: float) -> None:
-        """Refuse a target that has no price on this session; alternatives are its targets, and have theirs."""
+    def check_target(self, target: Target, epsilon: float, *, monotone: bool) -> None:
+        """Refuse a target that has no price on this session; alternatives are its targets, and have theirs.
+
+        Args:
+            target: the outcomes that would cost.
+            epsilon: of the computation.
+            monotone: whether its count carries the offset of a session that has one.
+        """
         if len(self._meters) == 1:
-            self._meters[0].quote(target, epsilon, carried=self._meters[0].tariff.offset is not None)
+            meter = self._meters[0]
+            meter.quote(target, epsilon, carried=monotone and meter.tariff.offset is not None)
 
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
         """Ask the questions of a batch, lazily; yield answers as the ledger keeps them: thousands in one entry.

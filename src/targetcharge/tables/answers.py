@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, final, overload
 
 from targetcharge import markup
-from targetcharge.errors import BudgetSpent, NotAllowed, Refused
+from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from targetcharge.ledger import Answer
+    from targetcharge.tables.difference import Difference
+
+    Compare = Callable[[Answer, Answer], Difference]
 
 _SHOWN = 50
 _OTHERS = ("outcome", "hit", "low", "high", "scale", "seq")
@@ -35,10 +38,12 @@ class Answers(Sequence["Answer"]):
         by: Sequence[str] = ("key",),
         unanswered: Sequence[object] = (),
         refusal: Refused | None = None,
+        compare: Compare | None = None,
     ) -> None:
-        """Hold answers whose keys are values of the columns `by`."""
+        """Hold answers whose keys are values of the columns `by`; `compare` tells how two of them differ."""
         self._answers = tuple(answers)
         self._by = tuple(by)
+        self._compare = compare
         self.unanswered = tuple(unanswered)
         self.refusal = refusal
 
@@ -51,6 +56,32 @@ class Answers(Sequence["Answer"]):
     def hits(self) -> list[Answer]:
         """Return the answers that hit."""
         return [answer for answer in self._answers if answer.hit]
+
+    def difference(self, first: object, second: object) -> Difference:
+        """Return how much larger the number of one key is than that of another.
+
+        Where all answers of a table carry a secret offset, a part of their errors is the same in all: here it
+        cancels out.
+
+        Args:
+            first: a key of these answers, as it is published, or an answer.
+            second: another.
+
+        Raises:
+            InvalidParameter: if there is no published number for one of them.
+            NotAllowed: if a unit may add more to one than to the other.
+        """
+        if self._compare is None:
+            msg = "these answers are not of a table"
+            raise NotAllowed(msg)
+        return self._compare(self._answer("first", first), self._answer("second", second))
+
+    def _answer(self, name: str, wanted: object) -> Answer:
+        """Return the answer of a key, or one that was given."""
+        for answer in self._answers:
+            if answer is wanted or (answer.key is not None and answer.key == wanted):
+                return answer
+        raise InvalidParameter(name, wanted, "one of these answers, or the key of one")
 
     def __len__(self) -> int:
         """Return how many were answered."""
@@ -132,15 +163,19 @@ class LazyAnswers(Iterator["Answer"]):
         refusal: why they ended early; None if they did not, or may still go on.
     """
 
-    def __init__(self, answers: Iterator[Answer], by: Sequence[str], asked: Sequence[object]) -> None:
+    def __init__(
+        self, answers: Iterator[Answer], by: Sequence[str], asked: Sequence[object], compare: Compare | None = None
+    ) -> None:
         """Ask for answers whose keys are values of the columns `by`.
 
         Args:
             answers: as they leave; BudgetSpent ends them, and NotAllowed does after the first.
             by: names of the columns.
             asked: the keys (or questions), one for each answer.
+            compare: tells how two answers differ.
         """
         self._answers = answers
+        self._compare = compare
         self._by = by
         self._asked = asked
         self._count = 0
@@ -174,7 +209,7 @@ class LazyAnswers(Iterator["Answer"]):
     def all(self) -> Answers:
         """Return all answers that are left."""
         answers = list(self)
-        return Answers(answers, self._by, self.unanswered, self.refusal)
+        return Answers(answers, self._by, self.unanswered, self.refusal, self._compare)
 
 
 def _key(answer: Answer) -> tuple[object, ...]:

@@ -17,21 +17,25 @@ from typing import TYPE_CHECKING, NoReturn, cast, final, overload
 
 from targetcharge import checks
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
+from targetcharge.ledger import Answer
 from targetcharge.mechanisms import Algorithm, Batch
+from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.sessions.heart import Failure, attempt
+from targetcharge.sessions.priced import session_noise
 from targetcharge.tables import questions
 from targetcharge.tables.answers import Answers, LazyAnswers
 from targetcharge.tables.description import Description, describe
+from targetcharge.tables.difference import Difference, PublishedNumber, difference
 from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
-from targetcharge.tables.prepared import Prepared, prepare
+from targetcharge.tables.prepared import Prepared, prepare, read_back
 from targetcharge.tables.preview import Preview, preview
 from targetcharge.tables.questions import Asked, CountQuestion, Question, Single, Top, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from targetcharge.ledger import Answer, Unit
+    from targetcharge.ledger import Unit
     from targetcharge.queries.tree import Schema
     from targetcharge.sessions import Release, Session
     from targetcharge.sessions.reading import Reading, Transcript
@@ -149,7 +153,7 @@ class Table:
         else:
             query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
             prepared = prepare(question, self._schema, query, individual=self._numbers.individual)
-        self._session.check_target(prepared.target, prepared.epsilon)
+        self._session.check_target(prepared.target, prepared.epsilon, monotone=prepared.monotone)
         return prepared
 
     def release(self, where: Asked | Prepared, when: When, *, epsilon: float | None = None) -> Release:
@@ -201,7 +205,7 @@ class Table:
         if not isinstance(prepared.question, Watch):
             raise InvalidParameter("question", prepared.question, "made by tc.questions.watch")
         batch = prepared.batch()
-        return LazyAnswers(self._answers([batch]), prepared.by, batch.keys)
+        return LazyAnswers(self._answers([batch]), prepared.by, batch.keys, partial(self._compared, prepared))
 
     def watch(
         self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
@@ -258,7 +262,8 @@ class Table:
         batch = prepared.batch()
         self._engine.check_unchanged()
         try:
-            return Answers(self._session.select(batch, question.k, stop, question.threshold), prepared.by)
+            answers = self._session.select(batch, question.k, stop, question.threshold)
+            return Answers(answers, prepared.by, compare=partial(self._compared, prepared))
         except BudgetSpent as spent:
             return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
 
@@ -281,7 +286,7 @@ class Table:
         for call in calls:
             self._session.check_price(call)  # all of them are priced before the first is asked
         try:
-            return LazyAnswers(self._answers(calls), ("question",), questions).all()
+            return LazyAnswers(self._answers(calls), ("question",), questions, self.difference).all()
         finally:
             if scans is not None:
                 scans.forget()
@@ -294,6 +299,31 @@ class Table:
                 yield from self._session.ask_each(call)
             else:
                 yield self._session.ask(call)
+
+    def difference(self, first: Answer, second: Answer) -> Difference:
+        """Return how much larger one published number of this table is than another, whenever they were asked.
+
+        Where all answers carry a secret offset, a part of their errors is the same in all: here it cancels out.
+
+        Args:
+            first: an answer with a number.
+            second: another, to whose number a unit adds at most as much.
+        """
+        return self._compared(None, first, second)
+
+    def _compared(self, prepared: Prepared | None, *answers: Answer) -> Difference:
+        """Return the difference of two answers to a question, or to those that the ledger keeps."""
+        numbers = []
+        for name, answer in zip(("first", "second"), answers, strict=True):
+            if not isinstance(answer, Answer):
+                raise InvalidParameter(name, answer, "an answer of this table")
+            asked = prepared or read_back(answer.question, answer.epsilon, self._schema)
+            if asked is None:
+                raise InvalidParameter(name, answer, "an answer whose question is known; of a selection the first")
+            noise_of = session_noise(self.meter.tariff, answer.epsilon) if asked.monotone else None
+            noise = (noise_of or partial(CountNoise.natural, answer.epsilon))(asked.measure.sensitivity)
+            numbers.append(PublishedNumber.of(name, answer, noise, asked.gauge))
+        return difference(*numbers)
 
     # What may be asked, and what was.
 
