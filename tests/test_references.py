@@ -31,6 +31,7 @@ REFERENCES = [
     "learning/small_votes.py",
     "mechanisms/maxima_samples.py",
     "mechanisms/paths.py",
+    "offset_noise.py",
     "queries/patients.py",
     "queries/texts.py",
     "queries/trees.py",

@@ -27,7 +27,8 @@ import threading
 from functools import lru_cache
 
 from tests.discrete_laplace import DiscreteLaplace
-from tests.tables.noise import decide
+
+from targetcharge.mechanisms.noise import CountNoise
 
 ALL, NONE = (-math.inf, math.inf), (math.inf, -math.inf)
 """Ranges of numbers that are published as they are."""
@@ -48,7 +49,9 @@ class _Noise:
 
 def choose_noise(monkeypatch):
     """Let all noise of tables be chosen from now on; they have no offset."""
-    decide(monkeypatch, lambda noise: _Noise(noise.rate))
+    monkeypatch.setattr(CountNoise, "draw", lambda noise, _: _Noise(noise.rate))
+    monkeypatch.setattr(CountNoise, "draws", lambda noise, _, count: [_Noise(noise.rate)] * count)
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: 0)
     wrapper = importlib.import_module("targetcharge.mechanisms.wrappers")
     monkeypatch.setattr(wrapper, "bernoulli", lambda _entropy, chance: HERE.player.wait(("coin", chance)))
 

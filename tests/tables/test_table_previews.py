@@ -9,18 +9,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.discrete_laplace import DiscreteLaplace
 from tests.goodness import BufferedEntropy
+from tests.offset_noise import CarriedNoise
 from tests.sizes import size
 
 import targetcharge as tc
 from targetcharge.engines.duckdb.connection import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
-from targetcharge.mechanisms.noise import rate_for
+from targetcharge.mechanisms.noise import Carried, draw_offset
 from targetcharge.tables import questions as q
 from targetcharge.tables.prepared import prepare
 
-DRAWS = size(20_000, 100_000)
+APART = size(12, 24)
+"""Standard deviations between a right chance and a wrong one; the line is at 6."""
 DISTANCES = [-60, -35, -10, -1, 0, 1, 10, 35, 60]
 
 
@@ -71,22 +72,23 @@ def test_a_preview_needs_no_data_and_charges_nothing(monkeypatch, name):
     assert found[0] == found[1] == found[2]
 
 
-def tail(noise, value):
-    """Return Pr[noise ≥ value], by adding up."""
-    reach = math.ceil(60 / noise.rate)
-    return math.fsum(noise.mass(k) for k in range(max(round(value), -reach), reach + 1))
+def noise_of(table, epsilon=0.1, sensitivity=1):
+    """Return the law of a count's error in a table, both laws added up."""
+    return CarriedNoise.of(table.meter.tariff.offset, epsilon, sensitivity)
 
 
 def close(found, truth):
-    return found == pytest.approx(truth, abs=1e-12)
+    """Compare with rates as they are declared; those that are drawn with are less by one in 10^10."""
+    return found == pytest.approx(truth, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.05])
-def test_the_chances_of_a_count_are_those_of_its_noise(epsilon):
-    noise = DiscreteLaplace.of(rate_for(epsilon, 1))
-    with opened() as t:
+@pytest.mark.parametrize("meter", ["exact", "renyi"])
+def test_the_chances_of_a_count_are_those_of_its_noise_and_the_offset(meter, epsilon):
+    with opened(meter=meter) as t:
+        noise = noise_of(t, epsilon)
         for chance in t.preview(q.above("x > 1", 100), DISTANCES, epsilon=epsilon).chances:
-            truth = tail(noise, 100 - (100 + chance.distance))
+            truth = noise.reaches(round(-chance.distance))
             assert close(chance.hit, truth)
             assert close(
                 chance.false_alarm if chance.distance < 0 else chance.miss,
@@ -96,89 +98,103 @@ def test_the_chances_of_a_count_are_those_of_its_noise(epsilon):
 
 
 def test_the_chances_of_a_sum_are_those_of_its_noise_in_steps():
-    noise = DiscreteLaplace.of(rate_for(0.1, 1000))
     with opened() as t:
+        noise = noise_of(t, sensitivity=1000)
         seen = t.preview(ASKED["sum"], [-200, -0.01, 0, 0.01, 50])
         steps = [-20_000, -1, 0, 1, 5000]
         assert [
-            close(chance.hit, tail(noise, -away)) for chance, away in zip(seen.chances, steps, strict=True)
+            close(chance.hit, noise.reaches(-away)) for chance, away in zip(seen.chances, steps, strict=True)
         ] == [True] * 5
-        assert seen.scale == pytest.approx(0.01 / noise.rate, rel=1e-9)
+        assert seen.scale == pytest.approx(0.01 * noise.scale, rel=1e-9)
 
 
 def test_a_number_between_two_steps_is_never_taken_for_one_on_the_other_side():
     with opened() as t:
         below, above = t.preview(q.above(None, 100.5), [-0.3, 0.3]).chances
-    noise = DiscreteLaplace.of(rate_for(0.1, 1))
-    assert close(below.hit, tail(noise, 1))  # of 100: below 100.5 by no more than can be
-    assert close(below.false_alarm, tail(noise, 1))
-    assert close(above.hit, tail(noise, 0))  # of 101
-    assert close(above.miss, 1 - tail(noise, 0))
+        noise = noise_of(t)
+    assert close(below.hit, noise.reaches(1))  # of 100: below 100.5 by no more than can be
+    assert close(below.false_alarm, noise.reaches(1))
+    assert close(above.hit, noise.reaches(0))  # of 101
+    assert close(above.miss, 1 - noise.reaches(0))
 
 
 def test_the_chances_of_a_change_are_those_of_leaving_the_band():
-    noise = DiscreteLaplace.of(rate_for(0.1, 1))
     with opened() as t:
+        noise = noise_of(t)
         for name in ("changed", "changed above"):
             seen = t.preview(ASKED[name], DISTANCES)
             assert seen.threshold == 50
             for chance in seen.chances:
-                inside = math.fsum(noise.mass(value - (50 + chance.distance)) for value in range(46, 55))
+                inside = math.fsum(noise.published[value - (50 + chance.distance)] for value in range(46, 55))
                 assert close(chance.hit, 1 - inside)
                 assert (chance.false_alarm, chance.miss) == (None, None)
 
 
 def test_the_chances_of_a_band_and_a_side():
-    noise = DiscreteLaplace.of(rate_for(0.1, 1))
     with opened(meter="renyi") as t:
+        noise = noise_of(t)
         for chance in t.preview(ON_RENYI["between"], DISTANCES).chances:
             count = 90 + chance.distance
-            inside = math.fsum(noise.mass(value - count) for value in range(90, 111))
+            inside = math.fsum(noise.published[value - count] for value in range(90, 111))
             assert close(chance.hit, inside)
             wrong = chance.miss if 90 <= count <= 110 else chance.false_alarm
             assert close(wrong, 1 - inside if 90 <= count <= 110 else inside)
         for chance in t.preview(ON_RENYI["side"], DISTANCES).chances:
-            above = tail(noise, -chance.distance)
-            rest = min(above, 1 - above)
-            mark = min(1 / 3, rest / (1 + rest))
-            assert close(chance.hit, mark)
-            wrong = chance.false_alarm if chance.distance < 0 else chance.miss
-            assert close(wrong, (1 - mark) * (above if chance.distance < 0 else 1 - above))
+            marked = mistaken = 0.0
+            for rho, mass in noise.offsets:  # the wrapper marks by the law that is left, given the offset
+                above = noise.given(rho, round(-noise.lattice * chance.distance))
+                rest = min(above, 1 - above)
+                mark = min(1 / 3, rest / (1 + rest))
+                marked += mass * mark
+                mistaken += mass * (1 - mark) * (above if chance.distance < 0 else 1 - above)
+            assert close(chance.hit, marked)
+            assert close(chance.false_alarm if chance.distance < 0 else chance.miss, mistaken)
 
 
 @pytest.mark.parametrize("name", ["above", "sum", "both signs", "changed", "changed above", "between", "side"])
 @pytest.mark.parametrize("times", [-1, 0, 1])
 def test_hits_come_as_often_as_a_preview_says_and_not_more_or_less_often(name, times):
-    """Draws of the algorithm that would answer, on a hypothetical number so far from the threshold."""
+    """Draws of the algorithm that would answer, and of the offset, on a number so far from the threshold."""
     question = (ASKED | ON_RENYI)[name]
     with opened(meter="renyi" if name in ON_RENYI else "exact") as t:
         schema = t._engine.schema
         prepared = prepare(question, schema, 0.1)
-        away = times * (10 if name not in ("sum", "both signs") else 100)
+        away = times * (5 if name not in ("sum", "both signs") else 50)
         seen = t.preview(question, [away])
+        algorithm = t._session.drawn(prepared.in_steps(lambda data: data))
+        offset = t.meter.tariff.offset
     steps = prepared.gauge.least(seen.threshold + away)
-    algorithm = prepared.in_steps(lambda data: data)
     entropy = BufferedEntropy(times + 5)
     target = algorithm.default_target
-    hits = sum(algorithm.run(steps, entropy) in target for _ in range(DRAWS))
+    assert algorithm.carries == (name != "both signs")
     chance = seen.chances[0].hit
-    error = math.sqrt(chance * (1 - chance) / DRAWS)
-    assert abs(hits / DRAWS - chance) <= 6 * error
-    assert abs(hits / DRAWS - 1.15 * chance) > 6 * error or chance < 0.05
-    assert abs(hits / DRAWS - chance / 1.15) > 6 * error or chance < 0.05
+    draws = math.ceil((APART / (1 - 1 / 1.15)) ** 2 * (1 - chance) / chance)
+    hits = 0
+    for _ in range(draws):
+        data = Carried(steps, draw_offset(entropy, offset)) if algorithm.carries else steps
+        hits += algorithm.run(data, entropy) in target
+    error = math.sqrt(chance * (1 - chance) / draws)
+    assert abs(hits / draws - chance) <= 6 * error
+    assert abs(hits / draws - 1.15 * chance) > 6 * error
+    assert abs(hits / draws - chance / 1.15) > 6 * error
 
 
-def test_the_false_alarms_of_a_watch_are_as_many_as_its_preview_says():
-    size, distance = 4000, -30
+@pytest.mark.parametrize("rho", [-16, 0, 8])
+def test_the_false_alarms_of_a_watch_are_as_many_as_its_preview_says(monkeypatch, rho):
+    """All keys of a table share its offset: given one there are more of them, or fewer."""
+    keys, distance = 4000, -15
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: rho)
     table = pd.DataFrame({"u": range(100), "t": [0] * 100})
     with tc.open(table, unit="u", budget=tc.Budget(60.0, 1e-6)) as t:
-        question = q.watch(None, "t", range(1, size + 1), -distance)  # keys without rows: all are false alarms
-        chance = t.preview(question, [distance]).chances[0].false_alarm
+        noise = noise_of(t)
+        question = q.watch(None, "t", range(1, keys + 1), -distance)  # keys without rows: all are false alarms
+        assert close(t.preview(question, [distance]).chances[0].false_alarm, noise.reaches(-distance))
         answers = t.ask(question)
         assert not answers.stopped
-        error = math.sqrt(chance * (1 - chance) * size)
-        assert abs(len(answers.hits) - chance * size) <= 6 * error
-        assert chance == pytest.approx(math.exp(-3) / (1 + math.exp(-0.1)), rel=1e-6)
+        chance = noise.given(rho, -noise.lattice * distance)
+        error = math.sqrt(chance * (1 - chance) * keys)
+        assert abs(len(answers.hits) - chance * keys) <= 6 * error
+        assert abs(len(answers.hits) - noise.given(-rho, -noise.lattice * distance) * keys) > 6 * error or not rho
 
 
 def test_what_a_preview_says_of_price_keys_and_noise():
@@ -187,15 +203,18 @@ def test_what_a_preview_says_of_price_keys_and_noise():
         assert (single.keys, single.most_hits, single.price, single.epsilon) == (1, 1, 1.0, 0.1)
         assert (watch.keys, watch.most_hits, top.keys, top.most_hits) == (3, 3, 3, 2)
         assert single.margin == t.above("x > 1", 10**6).interval[1] - (10**6 - 1)
-        assert single.scale == pytest.approx(10, rel=1e-6)
-        assert t.preview(ASKED["above"], epsilon=0.05).scale == pytest.approx(20, rel=1e-6)
+        assert single.margin == -(-noise_of(t).margin // 2)
+        assert single.scale == pytest.approx(noise_of(t).scale, rel=1e-6)
+        blunt = t.preview(ASKED["above"], epsilon=0.05).scale
+        assert blunt == pytest.approx(noise_of(t, 0.05).scale, rel=1e-6)
         assert t.preview(ASKED["value"]).chances == ()
         assert len(single.chances) == 11
         assert [chance.distance for chance in single.chances] == sorted(c.distance for c in single.chances)
     with opened(meter="renyi") as t:
         order = t.meter.tariff.order
         assert t.preview(ON_RENYI["side"]).price == tc.Boundary().price(order, 0.1)
-        assert t.preview(ON_RENYI["between"]).price == tc.Between(90, 110).price(order, 0.1)
+        halves = tc.Between(1, 2 * 21)  # of steps: a unit moves a count by one, once the offset is shared out
+        assert t.preview(ON_RENYI["between"]).price == halves.price(order, 0.1)
 
 
 def test_the_margin_of_a_sketch_covers_its_blur():
@@ -203,10 +222,12 @@ def test_the_margin_of_a_sketch_covers_its_blur():
     with opened() as t:
         question = q.above(q.distinct("t"), 1000)
         seen, prepared = t.preview(question), prepare(question, t._engine.schema, 0.1)
+        algorithm = t._session.drawn(replace(prepared, question=q.count()).in_steps(lambda data: data))
+        offset = t.meter.tariff.offset
     rng, inside = np.random.default_rng(1), 0
-    algorithm = replace(prepared, question=q.count()).in_steps(lambda data: data)
     entropy = BufferedEntropy(1)
     for _ in range(2000):
         taken = len(np.unique(rng.integers(0, prepared.measure.buckets, 1000)))
-        inside += abs(prepared.gauge.value(algorithm.run(taken, entropy)) - 1000) <= seen.margin
+        outcome = algorithm.run(Carried(taken, draw_offset(entropy, offset)), entropy)
+        inside += abs(prepared.gauge.value(outcome) - 1000) <= seen.margin
     assert inside / 2000 >= 0.95 - 4 * math.sqrt(0.05 * 0.95 / 2000)

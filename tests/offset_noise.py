@@ -1,0 +1,108 @@
+"""Counts that carry an offset at λ = ½: the law of their error, both laws added up as they are defined.
+
+A count f with sensitivity Δ is published as ⌊(L·f - w·ρ + ν)/L⌋, where L is 2 for an odd Δ and 1 for an even one,
+and w is Δ·L/2. ρ is discrete Laplace noise with rate ε1/2, drawn once; ν with rate 2ε/(ΔL), drawn for every count.
+
+>>> from targetcharge.accounting import OffsetNoise
+>>> noise = CarriedNoise.of(OffsetNoise(0.8, 0.2), epsilon=0.1)
+>>> noise.lattice, noise.weight, noise.offset.rate, noise.fresh.rate
+(2, 1, 0.4, 0.1)
+>>> round(sum(noise.masses.values()), 9), round(noise.masses[3] / noise.at_least(3) - 1, 1)
+(1.0, -0.9)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tests.discrete_laplace import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from targetcharge.accounting import OffsetNoise
+
+_SCALES = 40
+"""Beyond so many scales nothing is added up."""
+
+
+def _masses(law):
+    """Return integers from -n to n, and their probabilities."""
+    reach = math.ceil(_SCALES / law.rate)
+    values = np.arange(-reach, reach + 1)
+    return values, law.mass(0) * np.exp(-law.rate * np.abs(values))
+
+
+@dataclass(frozen=True)
+class CarriedNoise:
+    """The error of a count, in steps of its lattice: ν - w·ρ."""
+
+    offset: DiscreteLaplace
+    fresh: DiscreteLaplace
+    lattice: int
+    weight: int
+
+    @classmethod
+    def of(cls, law: OffsetNoise, epsilon, sensitivity=1):
+        """Return the noise of a count in a session with this offset, for a question with this ε."""
+        lattice = 1 + sensitivity % 2
+        fresh = DiscreteLaplace(2 * epsilon / (sensitivity * lattice))
+        return cls(DiscreteLaplace(law.offset_epsilon / 2), fresh, lattice, sensitivity * lattice // 2)
+
+    @cached_property
+    def offsets(self):
+        """Return what ρ may be, and how likely that is."""
+        values, masses = _masses(self.offset)
+        return list(zip(values.tolist(), masses.tolist(), strict=True))
+
+    def given(self, rho, value):
+        """Return Pr[ν - w·ρ ≥ value], given the offset."""
+        return self.fresh.at_least(value + self.weight * rho)
+
+    def at_least(self, value):
+        """Return Pr[ν - w·ρ ≥ value]."""
+        return math.fsum(mass * self.given(rho, value) for rho, mass in self.offsets)
+
+    def reaches(self, steps):
+        """Return the probability that a count is published as so many steps above the truth, or more."""
+        return self.at_least(self.lattice * steps)
+
+    @cached_property
+    def masses(self):
+        """Return {value: probability} of ν - w·ρ."""
+        values, fresh = _masses(self.fresh)
+        reach = values[-1] + self.weight * self.offsets[-1][0]
+        total = np.zeros(2 * reach + 1)
+        for rho, mass in self.offsets:
+            start = reach + values[0] - self.weight * rho
+            total[start : start + len(fresh)] += mass * fresh
+        return dict(zip(range(-reach, reach + 1), total.tolist(), strict=True))
+
+    @cached_property
+    def published(self):
+        """Return {steps: probability} of a published count less the true one: rounded down to whole steps."""
+        law = {}
+        for value, mass in self.masses.items():
+            law[value // self.lattice] = law.get(value // self.lattice, 0.0) + mass
+        return law
+
+    @cached_property
+    def standard_deviation(self):
+        """Return the standard deviation of a count, in its steps; both laws have mean 0."""
+        return math.sqrt(math.fsum(value**2 * mass for value, mass in self.masses.items())) / self.lattice
+
+    @cached_property
+    def scale(self):
+        """Return the scale of Laplace noise with this standard deviation, as answers tell it."""
+        return self.standard_deviation / math.sqrt(2)
+
+    @cached_property
+    def margin(self):
+        """Return the smallest w, in steps of the lattice, with at most 2.5% of errors above it."""
+        place, left = max(self.masses), 0.0
+        while left + self.masses[place] <= 0.025:
+            left += self.masses[place]
+            place -= 1
+        return place
