@@ -7,8 +7,10 @@ and w is Δ·L/2. ρ is discrete Laplace noise with rate ε1/2, drawn once; ν w
 >>> noise = CarriedNoise.of(OffsetNoise(0.8, 0.2), epsilon=0.1)
 >>> noise.lattice, noise.weight, noise.offset.rate, noise.fresh.rate
 (2, 1, 0.4, 0.1)
->>> round(sum(noise.masses.values()), 9), round(noise.masses[3] / noise.at_least(3) - 1, 1)
-(1.0, -0.9)
+>>> round(sum(noise.masses.values()), 12), round(noise.at_least(3) - noise.at_least(4) - noise.masses[3], 12)
+(1.0, 0.0)
+>>> abs(sum(value**2 * mass for value, mass in noise.masses.items()) / 4 - noise.standard_deviation**2) < 1e-9
+True
 """
 
 from __future__ import annotations
@@ -90,8 +92,9 @@ class CarriedNoise:
 
     @cached_property
     def standard_deviation(self):
-        """Return the standard deviation of a count, in its steps; both laws have mean 0."""
-        return math.sqrt(math.fsum(value**2 * mass for value, mass in self.masses.items())) / self.lattice
+        """Return the standard deviation of a count, in steps; noise of rate r has variance 1/(2·sinh²(r/2))."""
+        fresh, offset = (1 / (2 * math.sinh(law.rate / 2) ** 2) for law in (self.fresh, self.offset))
+        return math.sqrt(fresh + self.weight**2 * offset) / self.lattice
 
     @cached_property
     def scale(self):
@@ -100,9 +103,11 @@ class CarriedNoise:
 
     @cached_property
     def margin(self):
-        """Return the smallest w, in steps of the lattice, with at most 2.5% of errors above it."""
-        place, left = max(self.masses), 0.0
-        while left + self.masses[place] <= 0.025:
-            left += self.masses[place]
-            place -= 1
-        return place
+        """Return the smallest margin, in steps of the lattice, that at most 2.5% of errors exceed."""
+        low, high = 0, 1
+        while self.at_least(high + 1) > 0.025:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.at_least(middle + 1) <= 0.025 else (middle, high)
+        return high

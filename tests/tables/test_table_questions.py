@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.offset_noise import CarriedNoise
 from tests.tables.people import EPSILON, SOURCES, near, opened, source, table
 
 import targetcharge as tc
@@ -174,7 +175,9 @@ def test_a_sum_is_shown_on_its_grid(grid, step):
         found = t.sum_above("fee", 0, 10, threshold=20_000, grid=grid)
         assert found.outcome % step == 0
         assert abs(found.outcome - (45_000 if step < 1 else 54_000)) < 7000  # 2.5 is 3 on a grid of 1
-        assert found.scale == pytest.approx(10 / EPSILON, rel=1e-6)
+        noise = CarriedNoise.of(t.meter.tariff.offset, EPSILON, round(10 / step))
+        assert found.scale == pytest.approx(step * noise.scale, rel=1e-6)
+        assert noise.scale * step < 0.6 * 10 / EPSILON  # of noise without an offset
         assert found.algorithm == "sum(fee from 0 to 10) >= 20000"
 
 
@@ -228,7 +231,7 @@ def test_the_exact_meter_has_no_price_for_them(call):
 def test_a_smaller_epsilon_is_a_larger_noise_at_its_own_price():
     with opened() as t:
         small = t.above(A, 3000, epsilon=0.05)
-        assert small.scale == pytest.approx(20, rel=1e-6)
+        assert small.scale == pytest.approx(CarriedNoise.of(t.meter.tariff.offset, 0.05).scale, rel=1e-6)
         assert (small.epsilon, small.price) == (0.05, 1.0)
         with pytest.raises(tc.NotAllowed):
             t.above(A, 3000, epsilon=0.2)

@@ -1,9 +1,11 @@
 import datetime as dt
 import json
+import math
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from tests.offset_noise import CarriedNoise
 from tests.tables.monitor.days import FIRST, breaking, day, kinds, opened, people
 
 import targetcharge as tc
@@ -248,12 +250,20 @@ def test_a_rule_that_was_changed_is_a_new_one():
         assert Monitor(table, [Rule("x", threshold=500.0)], day="day").alerts() != []  # the same number
 
 
-def test_a_budget_for_every_individual():
+@pytest.mark.parametrize("options", [{"targets": [tc.NotPrior(None)]}, {"meter": "renyi"}], ids=["exact", "renyi"])
+def test_a_budget_for_every_individual(options):
     rules = [Rule("day", threshold=500), Rule("all", tolerance=90, so_far=True)]
-    with opened(charging="individual") as table:
+    with opened(charging="individual", **options) as table:
         monitor = Monitor(table, rules, day="day")
         looks = [monitor.look(day(number), people(number, many)) for number, many in enumerate([600, 650, 100])]
     assert [kinds(look) for look in looks] == [[("day", "rose"), ("all", "first")], [], [("day", "fell")]]
+
+
+def test_with_a_budget_for_every_individual_it_needs_a_meter_that_takes_more_than_at_least():
+    with opened(charging="individual") as table:
+        with pytest.raises(tc.NotAllowed, match="meter='renyi'"):
+            Monitor(table, [Rule("x", threshold=500)])
+        assert len(table.transcript) == 0
 
 
 @pytest.mark.parametrize("answers", [None, 5, "abc", [None], [5]], ids=repr)
@@ -348,10 +358,14 @@ def test_days_and_tables_that_are_none():
 @pytest.mark.parametrize(
     ("rule", "floor"),
     [
-        (Rule("x", threshold=500), 460),  # four scales of 10
+        (Rule("x", threshold=500), lambda noise: 500 - round(4 * noise(1).scale)),
         (Rule("x", threshold=500, margin=7), 493),
         (Rule("x", threshold=-(2**53)), -(2**53)),  # thresholds end there
-        (Rule("x", tc.questions.sum("cost", 0, 5), threshold=500), pytest.approx(300, abs=0.01)),
+        (
+            Rule("x", tc.questions.sum("cost", 0, 5), threshold=500),
+            lambda noise: pytest.approx(500 - 4 * noise(5_000_000).scale / 1e6, abs=0.01),  # a millionth is a step
+        ),
+        (Rule("x", tc.questions.sum("cost", -5, 5), threshold=500), pytest.approx(300, abs=0.01)),  # no offset
         (Rule("x", tc.questions.distinct("person"), threshold=20), 1),
         (Rule("x", tolerance=5), None),
     ],
@@ -359,16 +373,28 @@ def test_days_and_tables_that_are_none():
 def test_where_a_number_has_fallen(rule, floor):
     with opened(query_epsilon=0.1, budget=tc.Budget(5.0, 1e-6)) as table:
         (checked,) = Monitor(table, [rule])._rules
+        offset = table.meter.tariff.offset
+    if callable(floor):
+        floor = floor(lambda sensitivity: CarriedNoise.of(offset, 0.1, sensitivity))
     assert checked.floor == floor
 
 
-@pytest.mark.parametrize(("margin", "least", "most"), [(None, 0, 30), (0, 40, 300)])
-def test_a_fall_by_noise_alone_is_rare(margin, least, most):
-    """At the threshold 0.5% of looks fall with the default margin, 3 of 600; without a margin 20%, 118 of 600."""
+@pytest.mark.parametrize("rho", [0, 1])
+@pytest.mark.parametrize("margin", [None, 0])
+def test_a_fall_by_noise_alone_is_rare(monkeypatch, margin, rho):
+    """At the threshold 0.5% of looks fall with the default margin, 3 of 600; without a margin 20%, 118 of 600.
+
+    An offset in all of them makes falls a little more likely, and rises less.
+    """
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: rho)
     rule, falls = Rule("x", threshold=500, margin=margin), 0
     with opened(people(0, 500), budget=tc.Budget(1000.0, 1e-6)) as table:
-        assert table.meter.hits_left > 390  # of which 236 are expected without a margin
+        assert table.meter.hits_left > 350  # of which 236 are expected without a margin
         monitor = Monitor(table, [rule])
+        noise, below = CarriedNoise.of(table.meter.tariff.offset, 1.0), 500 - monitor._rules[0].floor
         for number in range(600):
             falls += sum(alert.kind == "fell" for alert in monitor.look(day(number)).alerts)
-    assert least <= falls <= most
+    rises, fails = noise.given(rho, 0), 1 - noise.given(rho, -noise.lattice * below)
+    expected = 600 * rises * fails / (rises + fails)
+    assert (expected < 10) == (margin is None)
+    assert abs(falls - expected) <= 6 * math.sqrt(expected) + 1

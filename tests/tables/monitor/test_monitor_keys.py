@@ -125,7 +125,7 @@ def test_high_and_low_keys_of_several_rules(charging):
         Rule("last", threshold=5000),
     ]
     days = [{"a": 600, "b": 100}, {"a": 650, "b": 700}, {"b": 700, "c": 600}]
-    with opened(charging=charging, budget=tc.Budget(400.0, 1e-6)) as table:
+    with opened(charging=charging, budget=tc.Budget(400.0, 1e-6), targets=[NotPrior(None)]) as table:
         monitor, found = Monitor(table, rules, day="day"), []
         for number, counts in enumerate(days):
             starts = dict(zip("abc", (0, 1000, 2000), strict=True))
