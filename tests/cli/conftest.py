@@ -1,9 +1,13 @@
 import datetime as dt
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from tests.cli.commands import run
+from tests.offset_noise import CarriedNoise
+
+from targetcharge.ledger import terms_at
 
 COUNTY = 10_000  # patients in each of three counties, 500 noise scales from the thresholds of the tests
 DAY = dt.datetime(2013, 1, 1)
@@ -49,3 +53,22 @@ TERMS = ("--unit", "patient", "--epsilon", 3, "--delta", 1e-6)
 
 def hits(table="visits.parquet"):
     return run("meter", table, "--json").json["hits"]
+
+
+def noise(ledger="visits.parquet.ledger.db", sensitivity=1):
+    """Return the law of a number's error, from the terms of a ledger."""
+    terms = terms_at(Path(ledger))
+    return CarriedNoise.of(terms.offset, terms.query_epsilon, sensitivity)
+
+
+def most(below, ledger="visits.parquet.ledger.db"):
+    """Return the largest count that a noisy one below a threshold may stand for, in 95% of draws.
+
+    On the lattice of half steps the noisy count is at most 2·below - 1.
+    """
+    return (2 * below - 1 + noise(ledger).margin) // 2
+
+
+def least(reached, ledger="visits.parquet.ledger.db"):
+    """Return the smallest count that a noisy one from a threshold on may stand for, in 95% of draws."""
+    return -(-(2 * reached - noise(ledger).margin) // 2)

@@ -1,6 +1,6 @@
 import pytest
 from tests.cli.commands import run
-from tests.cli.conftest import TERMS, hits
+from tests.cli.conftest import TERMS, hits, most
 from tests.refusals import every
 
 from targetcharge.engines.duckdb import DuckDBEngine
@@ -60,7 +60,7 @@ def test_a_table_of_answers(file):
     assert [[cell.strip() for cell in line.split("│")[1:3]] for line in lines] == [
         [name, question] for name, question, _ in QUESTIONS
     ]
-    assert "below the threshold │ up to 40,029" in lines[1]
+    assert f"below the threshold │ up to {most(40_000):,}" in lines[1]
     assert "3 answered, 2 hits, 5 hits left" in result.out
 
 
