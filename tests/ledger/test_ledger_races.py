@@ -294,7 +294,7 @@ def test_a_revision_that_comes_too_late_charges_nothing_and_blocks_nobody(tmp_pa
         assert (second.meter.hits, second.pending) == (2, ())
 
 
-def let_another_publish_first(monkeypatch, session, other):
+def let_another_publish_first(monkeypatch, session, other, when=lambda _: True):
     """Have another session publish a release right after this one has seen that it is pending."""
     publish = Heart.publish
 
@@ -302,7 +302,7 @@ def let_another_publish_first(monkeypatch, session, other):
         if heart is session._heart:
             monkeypatch.setattr(Heart, "publish", publish)
             (pending,) = other.pending
-            assert pending.revise(lambda _: True).released
+            assert pending.revise(when).released
         return publish(heart, *call)
 
     monkeypatch.setattr(Heart, "publish", late)
@@ -321,17 +321,26 @@ def test_a_revision_of_what_is_published_before_it_reserves_charges_nothing(monk
         assert (first.meter.hits, first.pending) == (2, ())
 
 
-def test_a_revision_of_what_is_published_before_it_reserves_charges_no_unit(monkeypatch, tmp_path):
+LEAST = -(10**9)
+"""Every number reaches it."""
+
+
+@pytest.mark.parametrize(
+    ("targets", "never", "always"),
+    [([tc.NotPrior(None)], set(), lambda _: True), (None, -LEAST, LEAST)],
+    ids=["any condition", "from a number on"],
+)
+def test_a_revision_of_what_is_published_before_it_reserves_charges_no_unit(
+    monkeypatch, tmp_path, targets, never, always
+):
     people = pd.DataFrame({"patient": range(100)})
-    several = [
-        tc.open(people, unit="patient", budget=BUDGET, query_epsilon=QUERY[2], charging="individual", ledger=path)
-        for path in [tmp_path / "ledger.db"] * 2
-    ]
+    options = {"charging": "individual", "targets": targets, "ledger": tmp_path / "ledger.db"}
+    several = [tc.open(people, "patient", BUDGET, QUERY[2], **options) for _ in range(2)]
     with several[0] as first, several[1] as second:
-        release = first.release("patient < 10", set())
-        let_another_publish_first(monkeypatch, first._session, second)
+        release = first.release("patient < 10", never)
+        let_another_publish_first(monkeypatch, first._session, second, always)
         with pytest.raises(tc.NotAllowed, match=f"release {release.seq} was published"):
-            release.revise(lambda _: True)
+            release.revise(always)
         assert (spent(first._session), len(hits(first._session))) == ([], 1)
         first._session.up_to_date(first._numbers.settle)
         assert first._numbers._counters.spent.tolist() == [1] * 10 + [0] * 90

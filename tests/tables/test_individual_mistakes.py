@@ -113,9 +113,10 @@ def test_charging_is_one_of_two_words(value):
 
 
 def test_alternatives_are_for_shared_budgets():
-    with pytest.raises(tc.InvalidParameter) as refusal:
-        opened(FRAME, alternatives=[tc.NotPrior(1), tc.NotPrior(2)])
-    assert refusal.value.name == "alternatives"
+    for meter in ("exact", "renyi"):
+        with pytest.raises(tc.InvalidParameter) as refusal:
+            opened(FRAME, meter=meter, targets=None, alternatives=[tc.NotPrior(1), tc.NotPrior(2)])
+        assert refusal.value.name == "alternatives"
 
 
 @pytest.mark.parametrize("first", CHARGING)

@@ -42,6 +42,12 @@ TABLES = {
     "renyi": {"query_epsilon": 0.1, "budget": tc.Budget(6.0, 1e-6), "meter": "renyi"},
     "sparse": {"hits": 40, "budget": tc.Budget(3.0, 1e-6), "meter": "sparse"},
     "exact, individual": {"query_epsilon": 0.1, "budget": tc.Budget(6.0, 1e-6), "charging": "individual"},
+    "exact, individual, declared": {
+        "query_epsilon": 0.1,
+        "budget": tc.Budget(6.0, 1e-6),
+        "charging": "individual",
+        "targets": [tc.NotPrior(None)],
+    },
     "renyi, individual": {
         "query_epsilon": 0.1,
         "budget": tc.Budget(6.0, 1e-6),
@@ -49,18 +55,20 @@ TABLES = {
         "charging": "individual",
     },
 }
+NOT_AT_LEAST = {
+    "above with a prior",
+    "count with a prior",
+    "between",
+    "side",
+    "sum_above of a sum with two signs",
+    "release with a condition",
+}
 REFUSED = {
     "exact": {"between", "side"},
     "renyi": set(),
-    "sparse": {
-        "above with a prior",
-        "count with a prior",
-        "between",
-        "side",
-        "sum_above of a sum with two signs",
-        "release with a condition",
-    },
-    "exact, individual": {"between", "side", "distinct_above"},
+    "sparse": NOT_AT_LEAST,
+    "exact, individual": {*NOT_AT_LEAST, "distinct_above"},
+    "exact, individual, declared": {"between", "side", "distinct_above"},
     "renyi, individual": {"distinct_above"},
 }
 
