@@ -195,7 +195,10 @@ def test_how_a_sparse_session_may_be_opened_is_checked_by_name():
         "too large": (lambda: tc.Session(*plain, 3.0, meter="sparse"), "query_epsilon is 3.0"),
         "targets": (lambda: sparse(targets=[tc.NotPrior(0)]), "targets is"),
         "alternatives": (lambda: sparse(alternatives=[tc.NotPrior(0), tc.NotPrior(1)]), "alternatives is"),
-        "hits of an exact meter": (lambda: tc.Session(*plain, 0.01, hits=5), "hits is 5"),
+        "more than are covered": (
+            lambda: tc.Session(*plain, 0.01, hits=230),
+            "hits is 230; it must be at most 229",
+        ),
         "no query ε": (lambda: tc.Session(*plain), "query_epsilon is None"),
     }
 
