@@ -13,7 +13,7 @@ INSTALL := $(BIN)/pip install -q --disable-pip-version-check --no-deps
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/demo ## Set up and ask 365 questions about a year of flights, with a budget for every aircraft
+demo: .venv/demo ## Set up and ask 1,460 questions about a year of flights
 	@$(BIN)/python examples/flights.py
 
 tools: .venv/demo ## Set up and run a ten-second session on generated data with every tool

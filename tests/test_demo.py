@@ -22,19 +22,25 @@ def test_every_tool_is_asked_and_the_costs_are_compared(capsys):
         assert words in shown
 
 
-def test_the_demo_finds_the_late_days_with_a_budget_for_every_aircraft(capsys, tmp_path):
-    """45 days reach the threshold. Few of those near it are missed or added: at most 15 of 45, by far."""
+def test_the_demo_finds_late_days_with_one_budget_and_late_airports_with_one_for_every_aircraft(capsys, tmp_path):
+    """45 days and 149 pairs reach the threshold. Few of those near it are missed or added: at most a third, by far."""
     runpy.run_path(str(EXAMPLES / "flights.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "336,776 flights" in shown
-    assert "(3.29, 1e-06)-differentially private for every aircraft" in " ".join(shown.split())
-    found = re.search(r"0\.1 +│ 3\.29 +│ 365 +│ (\d+) +│ (\d+) of 45 days +│ (\d+)", shown)
-    hits, right, wrong = map(int, found.groups())
-    assert hits == right + wrong
-    assert right > 30
-    assert wrong < 15
-    for name in ("a budget for every aircraft", "one budget for all", "plain composition", "the paper's bound"):
-        assert name in shown
+    assert "(4, 1e-06)-differentially private for every aircraft" in " ".join(shown.split())
+    for reached, whose in ((45, "one for all"), (149, "every aircraft")):
+        row = re.search(rf"│ {whose} +│ [\d.]+ +│ (\d+) +│ (\d+) of {reached} +│ (\d+)", shown)
+        hits, right, wrong = map(int, row.groups())
+        assert hits == right + wrong
+        assert right > 2 * reached / 3
+        assert wrong < reached / 3
+    planned = {
+        name: [float(noise) for noise in noises.split("│")[:-1]]
+        for name, noises in re.findall(r"│ (days|airports) +│ \d+, \d+ of an aircraft +│(.*)\n", shown)
+    }
+    # One budget for thresholds is the better tool for days, a budget for every aircraft for airports.
+    assert planned["days"][2] < planned["days"][3] < planned["days"][1] < planned["days"][0]
+    assert planned["airports"][3] < planned["airports"][2] < planned["airports"][1] < planned["airports"][0]
     assert (tmp_path / "out" / "flights.png").read_bytes().startswith(b"\x89PNG")
-    assert f"{hits}" in (tmp_path / "out" / "flights.html").read_text()
-    assert (tmp_path / "out" / "flights.db").exists()
+    assert "sparse" in (tmp_path / "out" / "flights.html").read_text()
+    assert {file.name for file in (tmp_path / "out").glob("*.db")} == {"flights.db", "flights-airports.db"}

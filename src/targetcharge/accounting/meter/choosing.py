@@ -8,8 +8,8 @@ of the offset is as large as can be for at most a tenth of the hits.
 >>> plain = ExactSession(Budget(1.0, 1e-6))
 >>> round(rates(plain, hits=20, offset=True).standard_deviation, 1)
 28.1
->>> round(rates(plain, query_epsilon=0.01, offset=True).standard_deviation), math.sqrt(2) / 0.01 // 1
-(74, 141.0)
+>>> round(rates(plain, query_epsilon=0.01, offset=True).standard_deviation), round(math.sqrt(2) / 0.01)
+(71, 141)
 """
 
 from __future__ import annotations
@@ -83,8 +83,12 @@ class SessionToOpen(Protocol):
         """Return the budget that is left for hits."""
         ...
 
-    def hits(self, query_epsilon: float) -> int:
-        """Return how many hits it covers without an offset; InvalidParameter if none."""
+    def hits(self, query_epsilon: float, *, carried: bool = False) -> int:
+        """Return how many hits it covers if an offset that counts carry, or do not, were free; at least one.
+
+        Raises:
+            InvalidParameter: if it covers none.
+        """
         ...
 
     def affords(self, query_epsilon: float, hits: int, offset_epsilon: float) -> bool:
@@ -115,13 +119,14 @@ def rates(
             instead = Parameter("query_epsilon")
             raise InvalidParameter("hits", None, "given for a new ledger; ", instead, " may be given instead")
         return _for_hits(session, hits, offset=offset)
-    natural = session.hits(query_epsilon)
-    if hits is not None and hits > natural:
+    offset = offset and query_epsilon <= LARGEST_WITH_OFFSET
+    covered = session.hits(query_epsilon, carried=offset)
+    if hits is not None and hits > covered:
         instead = Parameter("query_epsilon")
-        expected = f"at most {natural:,} at query ε {query_epsilon:g}: give fewer, or leave "
+        expected = f"at most {covered:,} at query ε {query_epsilon:g}: give fewer, or leave "
         raise InvalidParameter("hits", hits, expected, instead, " out")
-    wanted = natural - natural // 10 if hits is None else hits
-    if offset and query_epsilon <= LARGEST_WITH_OFFSET:
+    wanted = covered - covered // 10 if hits is None else hits
+    if offset:
         most = min(checks.MAX_QUERY_EPSILON, _MOST_OFFSET * query_epsilon, session.budget.epsilon)
         largest = session.largest_offset(query_epsilon, wanted, most)
         while largest > _LEAST_RATE and not session.affords(query_epsilon, wanted, largest):
@@ -173,9 +178,10 @@ class ExactSession:
         """Return what accounting must cover, where counts carry an offset or do not."""
         return kind_of_all(query_epsilon, self.targets, carried=carried)
 
-    def hits(self, query_epsilon: float) -> int:
-        """Return how many hits the budget buys without an offset."""
-        return exact_tariff(self.budget, query_epsilon, self.targets).capacity
+    def hits(self, query_epsilon: float, *, carried: bool = False) -> int:
+        """Return how many hits the budget buys if an offset were free."""
+        targets = tuple(target.with_offset() for target in self.targets) if carried else self.targets
+        return exact_tariff(self.budget, query_epsilon, targets).capacity
 
     def affords(self, query_epsilon: float, hits: int, offset_epsilon: float) -> bool:
         """Return whether δ' of so many is at most δ: by Rényi accounting, which is quick, or else exactly."""
@@ -219,31 +225,31 @@ class RenyiSession:
     budget: Budget
     target: Target = _PLAIN
 
-    def hits(self, query_epsilon: float) -> int:
-        """Return how many hits the budget buys without an offset."""
-        tariff = renyi_tariff(self.budget, query_epsilon, self.target)
+    def hits(self, query_epsilon: float, *, carried: bool = False) -> int:
+        """Return how many hits the budget buys if an offset were free."""
+        tariff = renyi_tariff(self.budget, query_epsilon, self.target.with_offset() if carried else self.target)
         return tariff.capacity // tariff.typical.grains
 
     def affords(self, query_epsilon: float, hits: int, offset_epsilon: float) -> bool:
-        """Return whether the capacity covers so many, at the order that is best without an offset."""
-        if query_epsilon > self.target.max_epsilon or not renyi_hits(self.target, query_epsilon, self.budget):
+        """Return whether the capacity covers so many, at the order that is best if the offset were free."""
+        priced = self.target.with_offset() if offset_epsilon else self.target
+        if query_epsilon > priced.max_epsilon or not renyi_hits(priced, query_epsilon, self.budget):
             return False
-        order, room = self._room(query_epsilon, hits, carried=offset_epsilon > 0)
+        order, room = self._room(priced, query_epsilon, hits)
         return prices.q_target(order, offset_epsilon / 2, 1.0) <= room
 
     def largest_offset(self, query_epsilon: float, hits: int, most: float) -> float:
         """Return the largest rate whose first move fits into what so many hits leave."""
-        order, room = self._room(query_epsilon, hits, carried=True)
+        order, room = self._room(self.target.with_offset(), query_epsilon, hits)
 
         def covers(rate: float) -> bool:
             return prices.q_target(order, rate / 2, 1.0) <= room
 
         return largest_real(covers, _LEAST_RATE, most, _PRECISION) if covers(_LEAST_RATE) else 0.0
 
-    def _room(self, query_epsilon: float, hits: int, *, carried: bool) -> tuple[float, float]:
+    def _room(self, priced: Target, query_epsilon: float, hits: int) -> tuple[float, float]:
         """Return the order, and what so many hits leave of the budget at it, a little less."""
-        order = best_order_for_budget(self.target, query_epsilon, self.budget)
-        priced = self.target.with_offset() if carried else self.target
+        order = best_order_for_budget(priced, query_epsilon, self.budget)
         total = total_of_budget(self.budget, order)
         return order, total - hits * priced.kappa(order, query_epsilon) - 1e-12 * abs(total)
 
@@ -259,7 +265,7 @@ class GumbelSession:
 
     budget: Budget
 
-    def hits(self, query_epsilon: float) -> int:
+    def hits(self, query_epsilon: float, *, carried: bool = False) -> int:  # noqa: ARG002 - it has no offset
         """Return how many hits the budget buys."""
         return gumbel_tariff(self.budget, query_epsilon).capacity
 

@@ -362,12 +362,13 @@ def renyi_tariff(
 def _renyi_tariff(
     budget: Budget, query_epsilon: float, target: Target, order: float | None, offset: OffsetNoise | None
 ) -> RenyiTariff:
-    """Return the Rényi tariff; cached as the exact one is. The order is the best one without an offset."""
-    if not renyi_hits(target, query_epsilon, budget):
-        raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(target, query, 1, budget.delta))
+    """Return the Rényi tariff; cached as the exact one is. The order is the best one if an offset were free."""
+    priced = target if offset is None else target.with_offset()
+    if not renyi_hits(priced, query_epsilon, budget):
+        raise too_small(budget, query_epsilon, lambda query: renyi_epsilon(priced, query, 1, budget.delta))
     if order is None:
-        order = best_order_for_budget(target, query_epsilon, budget)
-    typical = _price((target if offset is None else target.with_offset()).price(order, query_epsilon), order)
+        order = best_order_for_budget(priced, query_epsilon, budget)
+    typical = _price(priced.price(order, query_epsilon), order)
     capacity = grains_down(down(total_of_budget(budget, order) - first_move(offset, order)))
     if capacity < typical.grains:
         expected = f"such that ({budget.epsilon:g}, {budget.delta:g}) covers a hit beside it: smaller"
