@@ -23,14 +23,14 @@ from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.opening import ledger_place
 
 if TYPE_CHECKING:
-    from targetcharge.ledger import Entry
+    from targetcharge.ledger import Entry, Terms
 
 app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
 
 _SQLITE: Final = b"SQLite format 3\0"
 _LONGEST: Final = 60
 _HELD: Final = "held back by open sessions"
-_OF_METER: Final = ("budget", "unit", "meter", "targets", "charging", "hits used", "hits left", _HELD)
+_OF_METER: Final = ("budget", "unit", "meter", "targets", "charging", "noise", "hits used", "hits left", _HELD)
 
 File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 TableOrLedger = Annotated[
@@ -63,9 +63,9 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
         facts = _facts(inspection)
         kind = "" if inspection.terms.meter != "renyi" else ", if it is of the declared kind"
         whose = " to each unit that contributed" if inspection.individual else ""
-        rows = {
+        rows: dict[str, str] = {
             "ledger": str(ledger),
-            **{name: facts[name] for name in _OF_METER},
+            **{name: facts[name] for name in _OF_METER if name in facts},
             "a further hit costs": f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}{whose}",
         }
         wide = max(map(len, rows))
@@ -118,6 +118,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}",
         "targets": ", ".join(terms.targets_in_words),
         "charging": terms.charging,
+        **_noise(terms),
         "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
         "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
         _HELD: f"{inspection.held.count} hits",
@@ -128,10 +129,20 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     }
 
 
+def _noise(terms: Terms) -> dict[str, str]:
+    """Return what is known of the noise of counts."""
+    if terms.standard_deviation is None:
+        return {}
+    common = ", a part of it common to all answers" if terms.offset is not None else ""
+    return {"noise": f"standard deviation {terms.standard_deviation:.4g} for a count{common}"}
+
+
 def _plain_meter(inspection: Inspection) -> dict[str, object]:
     """Return how the meter stands, as `tct ask --json` does, and what a hit of the declared kind costs on it."""
     terms, facts, which = inspection.terms, inspection.as_dict(), inspection.roomiest
-    names = ("unit", "meter", "charging", "query_epsilon", "hits", "hits_left", "restored")
+    names = (
+        "unit", "meter", "charging", "query_epsilon", "standard_deviation", "hits", "hits_left", "restored"
+    )  # fmt: skip
     amount = float if terms.meter != "renyi" else from_grains  # in hits, or κ
     costs = {"price": amount(terms.typical[which]), "capacity": amount(terms.capacities[which])}
     return {**{name: facts[name] for name in names}, "guarantee": facts["budget"], **costs}

@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
@@ -23,6 +24,8 @@ from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger import version_1
 from targetcharge.ledger.entries import VERSION
 from targetcharge.outcomes import from_plain, to_plain
+from targetcharge.randomness import Rate
+from targetcharge.randomness.laws import law_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +129,18 @@ class Terms:
     @property
     def targets_in_words(self) -> list[str]:
         """Return the alternatives that a ledger was made for, or else the kinds of targets, for people."""
+        if self.meter == "sparse" or self.noise == "gumbel":
+            return [_QUESTIONS["at least"]]
         return [*map(in_words, self.alternatives)] or [*map(kind_in_words, self.targets)]
+
+    @property
+    def standard_deviation(self) -> float | None:
+        """Return the standard deviation of a count of a table, or of one that carries an offset; else None."""
+        if self.offset is not None:
+            return self.offset.standard_deviation
+        if self.unit.kind == "words":
+            return None
+        return math.sqrt(law_of(self.noise, Rate.at_most(self.query_epsilon)).variance)
 
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Terms:

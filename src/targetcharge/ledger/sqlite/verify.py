@@ -79,7 +79,9 @@ class Inspection:
     def as_dict(self) -> dict[str, object]:
         """Return all facts but the entries, as plain data."""
         terms, state = self.terms, self.state
-        names = ("meter", "query_epsilon", "order", "targets", "alternatives", "charging")
+        names = (
+            "meter", "query_epsilon", "order", "targets", "alternatives", "charging", "noise", "standard_deviation"
+        )  # fmt: skip
         return {
             "budget": {"epsilon": terms.epsilon, "delta": terms.delta},
             "unit": terms.unit.plain(),
