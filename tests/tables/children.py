@@ -2,7 +2,9 @@
 
 from contextlib import suppress
 
+import pytest
 from tests.tables import people
+from tests.tables.noise import only_offset
 
 import targetcharge as tc
 from targetcharge.mechanisms import batch_by_key
@@ -32,6 +34,15 @@ def watches(pipe, path, hits):
                 pipe.send((answer.seq, answer.key, answer.outcome))
         pipe.send("spent")
         pipe.recv()
+
+
+def counts_without_fresh_noise(pipe, path, budget, meter, where):
+    """Tell a number of a table that is off by the ledger's offset alone, for every word that comes."""
+    only_offset(pytest.MonkeyPatch())
+    with tc.open(path, "u", budget, meter=meter) as t:
+        pipe.send("opened")
+        while pipe.recv():
+            pipe.send(t.count(where).outcome)
 
 
 def asks_a_table(pipe, path, hits):

@@ -1,7 +1,7 @@
 """Noise that a test decides, and batches that need none."""
 
 from targetcharge.mechanisms import batch_by_key
-from targetcharge.mechanisms.noise import CountNoise
+from targetcharge.mechanisms.noise import CountNoise, draw_offset
 
 FAR = 10**6
 """From the threshold, in both directions: no noise of ε 0.1 comes so far."""
@@ -10,6 +10,13 @@ FAR = 10**6
 def silence(monkeypatch, noise=None):
     """Draw no noise and no offset from now on; or, in batches, the noise that is given."""
     decide(monkeypatch, lambda _: 0, lambda _, count: [0] * count if noise is None else list(noise))
+
+
+def only_offset(monkeypatch, drawn=None):
+    """Draw no fresh noise from now on, so that answers are off by the offset alone: drawn, or the one given."""
+    silence(monkeypatch)
+    drawing = draw_offset if drawn is None else lambda *_: drawn
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", drawing)
 
 
 def decide(monkeypatch, one, several=None):

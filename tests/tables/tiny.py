@@ -1,4 +1,4 @@
-"""Tiny tables with a budget for every individual, with one unit and without it, that open in a millisecond.
+"""Tiny tables that open in a millisecond: with a budget for every individual, with one unit and without it.
 
 The engine is the real one, opened once for each frame; what it finds is remembered.
 """
@@ -31,6 +31,9 @@ class Kept:
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
+
+    def measure(self, measures):
+        return self._known(("sums", tuple(measures)), self._engine.measure, measures)
 
     def contributions(self, measures, snapshot=None):
         return self._known(("all", tuple(measures), snapshot), self._engine.contributions, measures, snapshot)
