@@ -23,7 +23,7 @@ def test_every_tool_is_asked_and_the_costs_are_compared(capsys):
 
 
 def test_the_demo_finds_late_days_with_one_budget_and_late_airports_with_one_for_every_aircraft(capsys, tmp_path):
-    """45 days and 149 pairs reach the threshold. Few of those near it are missed or added: at most a third, by far."""
+    """45 days and 149 pairs reach the threshold. Few near it are missed or added: by far not a third."""
     runpy.run_path(str(EXAMPLES / "flights.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "336,776 flights" in shown
