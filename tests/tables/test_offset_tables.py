@@ -172,6 +172,14 @@ def test_alternatives_have_none(monkeypatch, tmp_path, meter):
             assert t.above(None, 100).scale == pytest.approx(1 / QUERY, rel=1e-6)
 
 
+def test_a_budget_that_has_nothing_left_for_an_offset_has_none(monkeypatch):
+    monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", drawn_never)
+    with opened(query_epsilon=0.1, budget=tc.Budget(1.7307, 1e-6)) as t:  # of one hit, and hardly more
+        assert (t.meter.tariff.offset, t.meter.hits_left) == (None, 1)
+        assert not t.describe().common_error
+        assert t.describe().standard_deviation == pytest.approx(1 / (math.sqrt(2) * math.sinh(0.05)), rel=1e-6)
+
+
 @pytest.mark.parametrize("meter", METERS)
 def test_a_sum_that_a_unit_may_lower_has_noise_of_its_own_and_a_count_beside_it_the_offset(monkeypatch, meter):
     only_offset(monkeypatch, 10**6)
