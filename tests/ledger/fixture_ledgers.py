@@ -111,7 +111,23 @@ OPENINGS = {
         folder, frame(patients(), mixed), charging="individual", types={"day": "date"}
     ),
     "frame": lambda folder: table(folder, frame(patients(), mixed), types={"day": "date"}),
+    "offset": lambda folder: session(folder, offset_epsilon=0.05),
+    "sparse": lambda folder: tc.Session([1, 2, 3], BUDGET, meter="sparse", hits=5, ledger=folder / "ledger.db"),
 }
+
+WITH_OFFSETS = ("table", "appended", "monitor", "individual", "individual-frame", "frame", "offset", "sparse")
+"""Those that have an offset, or Gumbel noise, since format 3: the others are still of format 2."""
+
+
+def kinds_in(version):
+    """Return the names of the fixtures in a folder."""
+    return set(WITH_OFFSETS) if version == "3" else set(OPENINGS) - {"offset", "sparse"}
+
+
+def at_least(one, threshold):
+    """Return an at-least question at the query ε of a session with a sparse meter."""
+    epsilon = one.meter.tariff.offset.query_epsilon
+    return tc.mechanisms.above_threshold(len, threshold, epsilon, monotone=True)
 
 
 def rules():
@@ -311,7 +327,20 @@ def _individual(one, _):
     one.above("age > 200", 50)
     one.watch(None, by="day", keys=["2024-01-01", "2024-01-02", "2024-01-30"], threshold=5)
     one.top(by="age", keys=range(20, 24), k=1)
-    one.release("age = 20", when=lambda count: count > 10_000)
+    one.release("age = 20", when=10_001)
+
+
+def _offset(one, _):
+    count = tc.mechanisms.noisy_count(len, 0.02, monotone=True)
+    one.ask(count, tc.NotPrior(None))
+    one.test(yes)
+    one.release(count, lambda outcome: outcome > 10**6)
+
+
+def _sparse(one, _):
+    one.ask(at_least(one, -(10**6)))
+    one.ask(at_least(one, 10**6))
+    one.release(at_least(one, -(10**6)), 10**6)
 
 
 ASKED = {
@@ -331,4 +360,6 @@ ASKED = {
     "individual-renyi": _individual,
     "individual-text": _individual,
     "individual-frame": _individual,
+    "offset": _offset,
+    "sparse": _sparse,
 }

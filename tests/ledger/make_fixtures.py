@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from tests.ledger.fixture_ledgers import OPENINGS, make
+from tests.ledger.fixture_ledgers import kinds_in, make
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).absolute()
-    for name in OPENINGS:
+    for name in sorted(kinds_in(folder.name)):
         make(name, folder / name)
