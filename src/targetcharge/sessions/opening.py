@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, final
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter import Meter
-from targetcharge.accounting.meter.choosing import ExactSession, GumbelSession, RenyiSession, rates
+from targetcharge.accounting.meter.choosing import (
+    LARGEST_WITH_OFFSET,
+    ExactSession,
+    GumbelSession,
+    RenyiSession,
+    rates,
+)
 from targetcharge.accounting.meter.meter import budget_for_hits
 from targetcharge.accounting.offsets import OffsetNoise, least_noise
 from targetcharge.accounting.offsets.least_noise import best_offset
@@ -314,6 +320,8 @@ def _check_offset(budget: Budget, offset_epsilon: float, query_epsilon: float | 
         )
     if query_epsilon is None:
         raise InvalidParameter("query_epsilon", None, "given where ", Parameter("offset_epsilon"), " is")
+    if checks.query_epsilon(query_epsilon) > LARGEST_WITH_OFFSET:
+        raise InvalidParameter("query_epsilon", query_epsilon, f"at most {LARGEST_WITH_OFFSET:g} with an offset")
 
 
 def file_of(where: str | PathLike[str]) -> Path | None:
