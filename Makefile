@@ -31,12 +31,12 @@ soak: .venv/dev ## Kill, race, restore and compare at random for MINUTES=10, and
 coverage: .venv/dev ## Run all tests and print the lines that none of them reaches; takes twice as long
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
 
-check: .venv/dev ## Lint, format, types, layers, and every example in the docs
+check: .venv/dev ## Lint, format, types, layers, every example in the docs, and every call on every meter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --doctest-modules src README.md CONTRIBUTING.md docs
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --doctest-modules src README.md CONTRIBUTING.md docs tests/tables/test_every_call.py
 
 bench: .venv/dev .venv-peers/ready ## Run the benchmarks and print tables; peers run in an environment of their own
 	$(BIN)/python -m benchmarks

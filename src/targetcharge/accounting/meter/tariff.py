@@ -32,7 +32,7 @@ from targetcharge.accounting.renyi import (
     renyi_hits,
     total_of_budget,
 )
-from targetcharge.accounting.targets import NOT_PRIOR, Between, Boundary, Everything, NotPrior, Target
+from targetcharge.accounting.targets import NOT_PRIOR, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.numerics.rounding import down, from_grains, grains_down, grains_up
 
@@ -230,7 +230,7 @@ class SparseTariff:
                 " session with "
             )
             raise NotAllowed(sentence, Setting("meter", "renyi"))
-        raise self.refusal(f"{target!r}", "renyi" if isinstance(target, Between | Boundary) else "exact")
+        raise self.refusal(f"{target!r}", "exact" if isinstance(target, NotPrior) else "renyi")
 
     def refusal(self, asked: str, meter: str = "exact") -> NotAllowed:
         """Return the error of a question that this meter does not take, and which meter does."""
