@@ -132,7 +132,7 @@ def test_what_a_sparse_session_does_not_take_says_which_does(law):
         "a change": (lambda s: s.ask(tc.mechanisms.changed(len, 5000, 10, query)), "exact"),
         "a band": (lambda s: s.ask(tc.mechanisms.between_thresholds(len, 5, 9, query)), "renyi"),
         "a boundary": (lambda s: s.ask(tc.boundary(side)), "renyi"),
-        "two runs": (lambda s: s.ask(tc.twice(side)), "exact"),
+        "two runs": (lambda s: s.ask(tc.twice(side)), "renyi"),
         "a side": (lambda s: s.ask(side), "exact"),
         "a condition": (lambda s: s.release(noisy_count(len, query, monotone=True), lambda n: n > 3), "exact"),
         "values": (lambda s: s.release(noisy_count(len, query, monotone=True), {1, 2}), "exact"),
