@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import targetcharge as tc
-from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
+from targetcharge.accounting.meter import tariff as tariffs
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, SparseTariff
+from targetcharge.accounting.offsets.bounds import Coupling
+from targetcharge.accounting.offsets.noise import SHARES
+from targetcharge.audit.exact.player import Player
 from targetcharge.ledger import MemoryLedger
 from targetcharge.ledger.entries import DeltaSpent, charges
 from targetcharge.ledger.ledger import check_room
+from targetcharge.mechanisms.algorithm import redrawn
+from targetcharge.mechanisms.noise import Carried
 from targetcharge.numerics.rounding import grains_up
 from targetcharge.sessions import session
-from targetcharge.sessions.heart import Failure, Heart, attempt
-from targetcharge.sessions.priced import Priced
+from targetcharge.sessions.heart import Failure, Heart, OffsetDataset, attempt
+from targetcharge.sessions.priced import Priced, PriceList, session_noise
 from targetcharge.sessions.select import score_of
 
 MISTAKES = {}
+OFFSET_MISTAKES = {}
+"""Those of sessions whose counts carry a secret offset."""
 
 
 def mistake(function):
@@ -23,9 +32,14 @@ def mistake(function):
     return function
 
 
+def offset_mistake(function):
+    OFFSET_MISTAKES[function.__name__] = function
+    return function
+
+
 def broken(name, monkeypatch):
     """Break all sessions in this way."""
-    MISTAKES[name](monkeypatch)
+    (MISTAKES | OFFSET_MISTAKES)[name](monkeypatch)
 
 
 @mistake
@@ -157,9 +171,11 @@ ORDER = {}
 
 @mistake
 def price_of_half_epsilon(monkeypatch):
-    exact, renyi = ExactTariff.quote, RenyiTariff.quote
-    monkeypatch.setattr(ExactTariff, "quote", lambda tariff, target, epsilon: exact(tariff, target, epsilon / 2))
-    monkeypatch.setattr(RenyiTariff, "quote", lambda tariff, target, epsilon: renyi(tariff, target, epsilon / 2))
+    def halved(quote):
+        return lambda tariff, target, epsilon, **carried: quote(tariff, target, epsilon / 2, **carried)
+
+    for kind in (ExactTariff, RenyiTariff):
+        monkeypatch.setattr(kind, "quote", halved(kind.quote))
 
 
 @mistake
@@ -182,3 +198,73 @@ def revisions_are_free(monkeypatch):
             ledger._reserved = None
 
     monkeypatch.setattr(MemoryLedger, "settle", free)
+
+
+@offset_mistake
+def offset_drawn_for_every_question(monkeypatch):
+    """`ORDER['player']` draws it, from its likely values: all others would only add paths."""
+
+    def fresh(dataset):
+        offsets = dataset.ledger.offset
+        likely = offsets.masses > 0.01
+        masses = offsets.masses[likely] / offsets.masses[likely].sum()
+        law = {int(value): (mass, mass) for value, mass in zip(offsets.values[likely], masses, strict=True)}
+        return Carried(dataset.dataset.data, ORDER["player"].draw(law))
+
+    monkeypatch.setattr(OffsetDataset, "data", property(fresh))
+
+
+@offset_mistake
+def one_offset_for_at_least_and_at_most(monkeypatch):
+    """A sparse session takes every question about a count."""
+
+    def own(prices, algorithm, _target):
+        return redrawn(algorithm, session_noise(prices._tariff, algorithm.epsilon))
+
+    monkeypatch.setattr(PriceList, "own", own)
+    monkeypatch.setattr(SparseTariff, "quote", lambda tariff, *_, **__: tariff.typical)
+
+
+@offset_mistake
+def counts_that_a_unit_lowers(monkeypatch):
+    """They are declared monotone, and nobody looks."""
+    monkeypatch.setattr(Player, "_check_counts", lambda *_: None)
+
+
+@offset_mistake
+def hits_without_the_unit_are_free(monkeypatch):
+    """As with a budget for every individual: a number's name has its count on either dataset."""
+    add = MemoryLedger._add
+
+    def individual(ledger, entry):
+        counts = entry.algorithm.removeprefix("number of ").split(" or ")
+        if len(set(counts)) == 1:
+            ledger._entries.append(entry)
+        else:
+            add(ledger, entry)
+
+    monkeypatch.setattr(MemoryLedger, "_add", individual)
+
+
+@offset_mistake
+def at_least_rates_for_any_question(monkeypatch):
+    """An exact session counts hits as if λ were 1."""
+
+    def whole(offset, _kind):
+        return Coupling(replace(offset, questions="at least"), SHARES)
+
+    monkeypatch.setattr(Coupling, "half", whole)
+    _forget_tariffs(monkeypatch)
+
+
+@offset_mistake
+def first_move_left_out(monkeypatch):
+    """The offset is for free."""
+    monkeypatch.setattr(Coupling, "after_first_move", lambda _coupling, _hits, questions: questions)
+    monkeypatch.setattr(tariffs, "first_move", lambda *_: 0.0)
+    _forget_tariffs(monkeypatch)
+
+
+def _forget_tariffs(monkeypatch):
+    for name in ("_exact_tariff", "_renyi_tariff"):
+        monkeypatch.setattr(tariffs, name, lru_cache(getattr(tariffs, name).__wrapped__))

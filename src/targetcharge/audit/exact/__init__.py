@@ -2,7 +2,7 @@
 
 from targetcharge.audit.exact.attack import attack
 from targetcharge.audit.exact.explore import LIMIT, View, Views, curve, explore, hockey_stick, losses, moment
-from targetcharge.audit.exact.judge import ODOMETER, Claim, Running, judge, opener
+from targetcharge.audit.exact.judge import ODOMETER, Claim, Running, judge, opener, sparse_opener
 from targetcharge.audit.exact.pairs import Pair, Twin, check_pair, leaky, mixed, response, saturated
 from targetcharge.audit.exact.player import Player
 
@@ -29,4 +29,5 @@ __all__ = [
     "opener",
     "response",
     "saturated",
+    "sparse_opener",
 ]

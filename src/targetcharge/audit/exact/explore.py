@@ -1,7 +1,8 @@
 """Exploring: every way a game against a real session can go, on two neighbouring datasets at once.
 
 `explore` plays the same game against a fresh session for every sequence of outcomes, and adds up the
-probabilities, on either dataset, of everything the analyst got to see. Nothing here knows how sessions charge.
+probabilities, on either dataset, of everything the analyst got to see. A secret offset is integrated out. Nothing
+here knows how sessions charge.
 
 >>> from targetcharge.audit.exact import explore, hockey_stick, opener, response
 >>> def game(player):
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge import checks
+from targetcharge.audit.exact.numbers import hand_over
 from targetcharge.audit.exact.pairs import value_of
 from targetcharge.audit.exact.player import Player, facts_of
 from targetcharge.errors import InvalidParameter, TooLarge
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting.meter import Odometer, Totals
-    from targetcharge.audit.exact.pairs import Chances, Pair
+    from targetcharge.audit.exact.pairs import Chance, Chances, Law
     from targetcharge.sessions import Session
 
     Opened = Callable[[], Session]
@@ -149,7 +151,7 @@ class Choices:
     Attributes:
         given: which outcome each of the first draws takes.
         taken: for each draw, the outcome taken and how many there were.
-        weights: the probability of these choices on either dataset.
+        weights: the probability of these choices on either dataset, together with each offset if there is one.
 
     Example:
         >>> choices, pair = Choices([1]), {"a": (0.75, 0.25), "b": (0.25, 0.75)}
@@ -161,16 +163,17 @@ class Choices:
 
     given: list[int]
     taken: list[tuple[int, int]] = field(default_factory=list)
-    weights: Chances = (1.0, 1.0)
+    weights: tuple[Chance, Chance] = (1.0, 1.0)
 
-    def draw(self, pair: Pair) -> object:
+    def draw(self, law: Law) -> object:
         """Return the outcome whose turn it is; raise it if it is an exception."""
-        possible = [item for item in pair.items() if max(item[1]) > 0]
+        first, second = self.weights
+        after = ((outcome, (first * p0, second * p1)) for outcome, (p0, p1) in law.items())
+        possible = [item for item in after if np.any(item[1][0]) or np.any(item[1][1])]
         place = len(self.taken)
         index = self.given[place] if place < len(self.given) else 0
         self.taken.append((index, len(possible)))
-        outcome, chances = possible[index]
-        self.weights = (self.weights[0] * chances[0], self.weights[1] * chances[1])
+        outcome, self.weights = possible[index]
         if isinstance(outcome, type):
             raise outcome
         return value_of(outcome)
@@ -200,14 +203,16 @@ class Tree:
         game: what is played.
         nodes: a number for each view so far, by the view before it and what was seen then.
         asked: what was asked after a view, and drawn in that call.
-        losses: the privacy loss of a call, by the view after it.
+        told: the probabilities of what a call showed, by the view after it.
+        larger: on which dataset counts are larger, once one of them is; 0 or 1.
         strayed: whether something else was asked or drawn than in another run after the same view.
     """
 
     game: Game
     nodes: dict[tuple[int, Hashable], int] = field(default_factory=dict)
     asked: dict[tuple[int, Hashable], Hashable] = field(default_factory=dict)
-    losses: dict[int, float] = field(default_factory=dict)
+    told: dict[int, tuple[Chance, Chance]] = field(default_factory=dict)
+    larger: int | None = None
     strayed: bool = False
 
     def after(self, node: int, facts: Hashable) -> int:
@@ -253,7 +258,8 @@ def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
         choices = Choices(given)
         view = _play(opened, choices, tree)
         before = seen.get(view, (0.0, 0.0))
-        seen[view] = (before[0] + choices.weights[0], before[1] + choices.weights[1])
+        first, second = (float(np.sum(weight)) for weight in choices.weights)
+        seen[view] = (before[0] + first, before[1] + second)
         paths += 1
         given = choices.following()
     sums = (math.fsum(weights[side] for weights in seen.values()) for side in (0, 1))
@@ -265,6 +271,9 @@ def explore(opened: Opened, game: Game, limit: int = LIMIT) -> Views:
 def _play(opened: Opened, choices: Choices, tree: Tree) -> View:
     """Return what is seen of a game with these choices."""
     with opened() as session:
+        offsets = hand_over(session)
+        if offsets is not None:
+            choices.weights = offsets.masses, offsets.masses
         player = Player(session, choices, tree)
         tree.game(player)
         player.end()

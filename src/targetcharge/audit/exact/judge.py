@@ -8,7 +8,7 @@
 ...         player.test(player.algorithm(response(1.0, free, hit), 1.0))
 >>> verdict = judge(explore(opened, game), Claim.of(opened()))
 >>> verdict.passed, verdict.quantity, verdict.at, verdict.ratio > 0.999
-(True, 'delta', 1.0, True)
+(True, 'delta', 0.0, True)
 >>> round(Claim.of(opener(0.1, hits=1)()).delta(1.0), 9)
 0.000105829
 """
@@ -25,13 +25,19 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
-from targetcharge.accounting.meter.tariff import ExactTariff
+from targetcharge.accounting.meter.choosing import RenyiSession
+from targetcharge.accounting.meter.tariff import ExactTariff, GumbelTariff, RenyiTariff, SparseTariff
+from targetcharge.accounting.offsets import OffsetNoise, gumbel_delta
+from targetcharge.accounting.offsets import offset_epsilon as whole_epsilon
+from targetcharge.accounting.offsets.bounds import LARGEST_SHARE, Coupling
+from targetcharge.accounting.offsets.noise import SHARES
 from targetcharge.accounting.renyi import log_delta_of_total, renyi_epsilon
 from targetcharge.accounting.targets import Kind, NotPrior, Target
 from targetcharge.audit.exact.explore import excess, hockey_stick, losses, moment
 from targetcharge.audit.verdict import Verdict
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import from_grains
+from targetcharge.numerics.search import smallest_real
 from targetcharge.sessions import Session
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
 
     from targetcharge.accounting.meter import Tariff
     from targetcharge.audit.exact.explore import Opened, View, Views
+    from targetcharge.randomness.laws import Noise
 
 ROUNDING: Final = 1e-9
 """Relative: of claims, which are upper bounds, and of sums of products of probabilities."""
@@ -58,6 +65,9 @@ _MOST_BENDS: Final = 10_000
 """A claim with more multiples of the query ε than this is compared at the first of them only."""
 
 _MOST_ROWS: Final = 60
+
+_SHARES: Final = (*range(SHARES // 2, LARGEST_SHARE + 1, 2), SHARES)
+"""λ of sparse sessions: each makes a claim, and the least is taken."""
 
 
 # Claims.
@@ -91,27 +101,46 @@ class Claim:
         meters = session.meters
         tariffs = [meter.tariff for meter in meters]
         reserve, whole = meters[0].delta_left, meters[0].guarantee
-        steps = [tariff.query_epsilon if isinstance(tariff, ExactTariff) else 0.05 for tariff in tariffs]
+        curves = [_curve(tariff, whole.epsilon) for tariff in tariffs]
 
         def delta(epsilon: float) -> float:
-            promised = math.fsum(_delta(tariff, epsilon) for tariff in tariffs) + reserve
+            promised = math.fsum(curve(epsilon) for curve in curves) + reserve
             return min(1.0, promised, whole.delta if epsilon >= whole.epsilon else 1.0)
 
-        count = min(_MOST_BENDS, math.ceil(whole.epsilon / min(steps)))
-        multiples = {min(whole.epsilon, step * place) for step in steps for place in range(count + 1)}
-        bends = tuple(sorted(multiples | {whole.epsilon}))
+        bends = {whole.epsilon}.union(*(_bends(tariff, whole.epsilon) for tariff in tariffs))
         name = f"{tariffs[0].name} meter, budget ({whole.epsilon:.4g}, {whole.delta:.4g})"
-        if tariffs[0].name == "exact" or reserve:
-            return cls(name, delta, bends, reserve=reserve)
-        total = float(np.logaddexp.reduce([from_grains(tariff.capacity) for tariff in tariffs]))
-        return cls(name, delta, bends, tariffs[0].order, total)
+        totals = [tariff.total(tariff.capacity) for tariff in tariffs if isinstance(tariff, RenyiTariff)]
+        if reserve or not totals:
+            return cls(name, delta, tuple(sorted(bends)), reserve=reserve)
+        return cls(name, delta, tuple(sorted(bends)), tariffs[0].order, float(np.logaddexp.reduce(totals)))
 
 
-def _delta(tariff: Tariff, epsilon: float) -> float:
-    """Return what one meter claims."""
-    if isinstance(tariff, ExactTariff):
-        return _level(tariff.kind, tariff.query_epsilon, tariff.capacity).delta_at(epsilon)
-    return math.exp(min(0.0, log_delta_of_total(from_grains(tariff.capacity), tariff.order, epsilon)))
+def _curve(tariff: Tariff, most: float) -> Callable[[float], float]:
+    """Return the δ that one meter claims, as a function of ε up to `most`."""
+    match tariff:
+        case RenyiTariff():
+            total, order = tariff.total(tariff.capacity), tariff.order
+            return lambda epsilon: math.exp(min(0.0, log_delta_of_total(total, order, epsilon)))
+        case GumbelTariff():
+            return functools.partial(gumbel_delta, tariff.query_epsilon, tariff.capacity)
+        case ExactTariff(offset=None):
+            return _level(tariff.kind, tariff.query_epsilon, tariff.capacity).delta_at
+        case ExactTariff(offset=OffsetNoise() as offset):
+            couplings = [Coupling.half(offset.for_computation(tariff.query_epsilon), tariff.kind)]
+        case SparseTariff(offset=offset):
+            shares = (SHARES,) if offset.noise == "geometric" else _SHARES
+            couplings = [Coupling(offset, share) for share in shares]
+    hits = tariff.capacity
+    curves = [coupling.after_first_move(hits, coupling.questions(hits, most)) for coupling in couplings]
+    return lambda epsilon: min(curve(epsilon) for curve in curves)
+
+
+def _bends(tariff: Tariff, most: float) -> set[float]:
+    """Return where a claim bends: multiples of the query ε, after an offset's first move; else a few points."""
+    step = tariff.query_epsilon if isinstance(tariff, ExactTariff) else 0.05
+    moved = tariff.offset.offset_epsilon / 2 if isinstance(tariff, ExactTariff) and tariff.offset else 0.0
+    multiples = step * np.arange(min(_MOST_BENDS, math.ceil((most + moved) / step)) + 1)
+    return {min(most, abs(float(point))) for point in np.append(multiples - moved, multiples + moved)}
 
 
 @functools.lru_cache(maxsize=256)
@@ -155,6 +184,7 @@ def opener(
     targets: Sequence[Target] | Target | None = None,
     alternatives: Sequence[Target] | None = None,
     computation_delta: float = 0.0,
+    offset_epsilon: float | None = None,
 ) -> Opened:
     """Return a function that opens sessions, in memory and without data, that have just this many hits.
 
@@ -166,6 +196,7 @@ def opener(
         targets: as for a session.
         alternatives: as for a session.
         computation_delta: as for a session; it is added to the budget.
+        offset_epsilon: as for a session.
     """
     checks.choice(meter, "meter", ("exact", "renyi"))
     hits, delta = checks.hits(hits), checks.positive_delta(delta)
@@ -174,11 +205,12 @@ def opener(
     share = delta / len(alternatives or "1") * (1 - 1e-9)
     if meter == "renyi":
         examples = members if alternatives else members[:1]
-        whole = max(renyi_epsilon(target, query_epsilon, hits, share) for target in examples)
+        whole = max(_renyi_epsilon(target, query_epsilon, hits, share, offset_epsilon) for target in examples)
     else:
-        kinds = [target.kind(query_epsilon) for target in members]
+        carried = offset_epsilon is not None
+        kinds = [(target.with_offset() if carried else target).kind(query_epsilon) for target in members]
         unions = kinds if alternatives else [functools.reduce(Kind.__or__, kinds)]
-        whole = max(_level(kind, query_epsilon, hits).epsilon_at(share) for kind in unions)
+        whole = max(_exact_epsilon(kind, query_epsilon, hits, share, offset_epsilon) for kind in unions)
     return functools.partial(
         Session,
         None,
@@ -188,7 +220,46 @@ def opener(
         targets=targets,
         alternatives=alternatives,
         computation_delta=computation_delta,
+        offset_epsilon=offset_epsilon,
     )
+
+
+def _exact_epsilon(kind: Kind, query_epsilon: float, hits: int, delta: float, offset: float | None) -> float:
+    if offset is None:
+        return _level(kind, query_epsilon, hits).epsilon_at(delta)
+    coupling = Coupling.half(OffsetNoise(offset, 2 * query_epsilon), kind)
+    whole = coupling.epsilon(hits, delta)
+    while coupling.hits(Budget(whole, delta)) < hits:  # on a lattice that is made for a budget
+        whole *= 1.001
+    return whole
+
+
+def _renyi_epsilon(target: Target, query_epsilon: float, hits: int, delta: float, offset: float | None) -> float:
+    natural = renyi_epsilon(target, query_epsilon, hits, delta)
+    if offset is None:
+        return natural
+
+    def covers(whole: float) -> bool:
+        return RenyiSession(Budget(whole, delta), target).affords(query_epsilon, hits, offset)
+
+    free = renyi_epsilon(target.with_offset(), query_epsilon, hits, delta)
+    least = smallest_real(covers, free, max(free, natural) + offset, 1e-9)
+    return least * (1 + 1e-6)  # the order is best without an offset, and found to about as many digits
+
+
+def sparse_opener(query_epsilon: float, hits: int, delta: float = 0.0) -> Opened:
+    """Return a function that opens sparse sessions, in memory and without data, that have just this many hits.
+
+    Args:
+        query_epsilon: of the session.
+        hits: of at-least questions.
+        delta: of its budget; with 0 the noise is geometric, else Gumbel's.
+    """
+    hits, delta = checks.hits(hits), checks.delta(delta)
+    noise: Noise = "gumbel" if delta else "geometric"
+    whole = whole_epsilon(hits ** (1 / 3) * query_epsilon, query_epsilon, hits, delta, noise, "at least")
+    budget, query = Budget(whole * (1 + 1e-9), delta), query_epsilon if delta else None
+    return functools.partial(Session, None, budget, query, hits=hits, meter="sparse")
 
 
 # Verdicts.

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from targetcharge import checks
 from targetcharge.accounting.qvalues import best_q
@@ -36,6 +37,12 @@ Chances = tuple[float, float]
 """Probabilities on the first dataset and on its neighbour."""
 
 Pair = Mapping[object, Chances]
+
+Chance = float | NDArray[np.float64]
+"""A probability, or one for each value of a session's secret offset."""
+
+Law = Mapping[object, tuple[Chance, Chance]]
+"""A pair, or one for each value of the offset."""
 
 _TOLERANCE: Final = 1e-9
 

@@ -14,27 +14,34 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Final, TypeVar, final
+
+import numpy as np
 
 from targetcharge.accounting.targets import Between, Boundary, NotPrior, QTarget, Target
 from targetcharge.audit.exact import pairs
+from targetcharge.audit.exact.numbers import Published, law_of
 from targetcharge.audit.exact.pairs import value_of
 from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms import Algorithm
-from targetcharge.mechanisms.algorithm import ANY_PRIOR
+from targetcharge.mechanisms.algorithm import ANY_PRIOR, Counted
+from targetcharge.mechanisms.noise import Carried, CountNoise
 from targetcharge.mechanisms.wrappers import agreement, twice
 from targetcharge.sessions import Release
+from targetcharge.sessions.release import condition
 from targetcharge.sessions.select import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from targetcharge.audit.exact.explore import Choices, MeterFacts, Tree
-    from targetcharge.audit.exact.pairs import Pair
+    from targetcharge.audit.exact.pairs import Chance, Law, Pair
     from targetcharge.mechanisms.algorithm import Support
+    from targetcharge.mechanisms.noise import NoiseOf
     from targetcharge.sessions import Session
+    from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
 
 _MOST_JOINT: Final = 1024
@@ -50,12 +57,12 @@ class PendingRelease:
     Attributes:
         release: the session's.
         law: the outcomes it may still have.
-        loss: the part of the player's loss that it told so far.
+        told: their probabilities together.
     """
 
     release: Release
-    law: Pair
-    loss: float
+    law: Law
+    told: tuple[Chance, Chance]
 
 
 @final
@@ -66,7 +73,6 @@ class Player:
 
     Attributes:
         session: the real one.
-        loss: the privacy loss so far, of calls made by the methods here on algorithms made by the methods here.
         pending: releases that can be revised.
         refused: how many calls in a row raised an error.
     """
@@ -74,21 +80,24 @@ class Player:
     def __init__(self, session: Session, choices: Choices, tree: Tree) -> None:
         """Play one run; `explore` does this."""
         self.session = session
-        self.loss = 0.0
         self.pending: list[PendingRelease] = []
         self.refused = 0
         self._events: list[tuple[object, ...]] = []
         self._choices, self._tree, self._node = choices, tree, 0
         self._drawn_before = 0
-        self._laws: dict[int, tuple[Algorithm, Pair]] = {}
+        self._laws: dict[int, tuple[Algorithm, Law]] = {}
+        self._told = choices.weights  # of each offset and all that was told, pending releases left out
 
     # Algorithms.
 
     def draw(self, pair: Pair) -> object:
         """Draw an outcome, inside an algorithm of one's own; whether it is private is not checked."""
+        return self._draw(pair, tuple(pair.items()))
+
+    def _draw(self, law: Law, known_by: Hashable) -> object:
         place = tuple(self._choices.taken[self._drawn_before :])
-        self._tree.note(self._node, ("draw", place), tuple(pair.items()))
-        return self._choices.draw(pair)
+        self._tree.note(self._node, ("draw", place), known_by)
+        return self._choices.draw(law)
 
     def algorithm(
         self, pair: Pair, epsilon: float, delta: float = 0.0, *, targets: tuple[Support, ...] = ANY_PRIOR
@@ -112,6 +121,54 @@ class Player:
         """Return a noisy count against a band, on two datasets with these counts."""
         return self._drawing(pairs.sides(band, counts, epsilon), epsilon, 0.0, (*ANY_PRIOR, band), band)
 
+    def number(self, published: Published, counts: tuple[int, int], epsilon: float) -> Algorithm:
+        """Return a noisy count that is declared monotone, on two datasets with these counts.
+
+        It is drawn with natural noise, or with that of a session which has its own for such counts.
+
+        Raises:
+            InvalidParameter: if a unit would change it by more than its sensitivity, or lower it.
+        """
+        self._check_counts(published, counts)
+        law = law_of(published, counts, CountNoise.natural(epsilon, published.sensitivity))
+
+        def redrawn(noise_of: NoiseOf) -> Algorithm:
+            noise = noise_of(published.sensitivity)
+
+            def run(data: object, _entropy: object) -> object:
+                given = published, counts, noise, data.offset if isinstance(data, Carried) else None
+                self._with_law(algorithm, law_of(*given))
+                return self._draw(law_of(*given), given)
+
+            return Algorithm("", 0.0, 0.0, run, carries=noise.offset is not None)
+
+        own = published.target
+        algorithm = Algorithm(
+            name=f"number of {counts[0]} or {counts[1]}",
+            epsilon=epsilon,
+            delta=0.0,
+            run=lambda _data, _entropy: self._draw(law, (published, counts, epsilon)),
+            targets=(*ANY_PRIOR, own) if isinstance(own, Between) else ANY_PRIOR,
+            default_target=own,
+            counted=Counted(redrawn, published.at_least, published.always),
+        )
+        return self._with_law(algorithm, law)
+
+    def _check_counts(self, published: Published, counts: tuple[int, int]) -> None:
+        first, second = counts
+        if abs(first - second) > published.sensitivity:
+            raise InvalidParameter("counts", counts, f"counts that differ by at most {published.sensitivity}")
+        larger = int(first < second)
+        if first != second and self.larger(larger) != larger:
+            expected = "larger where those before were: what adds to one count lowers none"
+            raise InvalidParameter("counts", counts, expected)
+
+    def larger(self, dataset: int) -> int:
+        """Return on which dataset the numbers of this game are larger, 0 or 1: on the one that was named first."""
+        if self._tree.larger is None:
+            self._tree.larger = dataset
+        return self._tree.larger
+
     def boundary(self, pair: Pair, epsilon: float) -> Algorithm:
         """Return the boundary wrapper around an algorithm that draws from a pair."""
         pairs.check_pair(pair, epsilon)
@@ -131,18 +188,19 @@ class Player:
         run = Algorithm("finite", epsilon, delta, lambda _data, _entropy: self.draw(pair), targets, own)
         return self._with_law(run, pair)
 
-    def _with_law(self, algorithm: Algorithm, law: Pair) -> Algorithm:
+    def _with_law(self, algorithm: Algorithm, law: Law) -> Algorithm:
         self._laws[id(algorithm)] = algorithm, law
         return algorithm
 
-    def _law(self, algorithm: Algorithm) -> Pair:
+    def _law(self, algorithm: Algorithm) -> Law:
         return self._laws.get(id(algorithm), (algorithm, {}))[1]
 
     # Calls.
 
     def test(self, algorithm: Algorithm) -> Answer | None:
         """Call `Session.test`."""
-        return self._ask("test", lambda: self.session.test(algorithm), algorithm, answers_yes)
+        own = algorithm.default_target or NotPrior(prior=False)
+        return self._ask("test", lambda: self.session.test(algorithm), algorithm, partial(answers_yes, own))
 
     def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer | None:
         """Call `Session.ask`."""
@@ -155,66 +213,73 @@ class Player:
     def _ask(
         self, label: str, call: Callable[[], Answer], algorithm: Algorithm, same: Callable[[object, object], bool]
     ) -> Answer | None:
-        law = self._law(algorithm)
-
-        def event(result: object) -> Pair:
+        def event(result: object) -> Law:
             shown = result.outcome if isinstance(result, Answer) else result
+            law = self._law(algorithm)
             return {outcome: chances for outcome, chances in law.items() if same(outcome, shown)}
 
         return self.call(call, event, label)
 
-    def release(self, algorithm: Algorithm, when: Collection[object]) -> Release | None:
+    def release(self, algorithm: Algorithm, when: When) -> Release | None:
         """Call `Session.release`; what is not released can be revised."""
-        law, before = self._law(algorithm), self.loss
-        release = self.call(
+        release, told = self._called(
             lambda: self.session.release(algorithm, when),
-            lambda result: still_possible(law, result, when),
+            lambda result: still_possible(self._law(algorithm), result, when),
             f"release {when!r}",
         )
-        if release is not None and not release.released:
-            self.pending.append(PendingRelease(release, still_possible(law, release, when), self.loss - before))
+        if release is None or release.released:
+            self._told = _together(self._told, told)
+        else:
+            self.pending.append(PendingRelease(release, still_possible(self._law(algorithm), release, when), told))
         return release
 
-    def revise(self, which: int, when: Collection[object]) -> Release | None:
+    def revise(self, which: int, when: When) -> Release | None:
         """Call `Release.revise` of a pending one."""
         pending = self.pending[which]
-        self.loss -= pending.loss
-        before = self.loss
-        release = self.call(
+        release, told = self._called(
             lambda: pending.release.revise(when),
             lambda result: still_possible(pending.law, result, when),
             f"revise {which} {when!r}",
         )
         if release is None:
-            self.loss = before + pending.loss
-        elif release.released:
+            return None
+        if release.released:
             del self.pending[which]
+            self._told = _together(self._told, told)
         else:
-            pending.law, pending.loss = still_possible(pending.law, release, when), self.loss - before
+            pending.law, pending.told = still_possible(pending.law, release, when), told
         return release
 
     def select(
         self, candidates: Sequence[Algorithm], k: int = 1, stop: Stop | None = None, threshold: float | None = None
     ) -> list[Answer] | None:
         """Call `Session.select`."""
-        laws = [self._law(algorithm) for algorithm in candidates]
 
-        def event(result: object) -> Pair:
+        def event(result: object) -> Law:
+            laws = [self._law(algorithm) for algorithm in candidates]
             return selected_like(result, laws, k, stop, threshold) if isinstance(result, list) else {}
 
         label = f"select {k} {threshold}"
         return self.call(lambda: self.session.select(candidates, k, stop, threshold), event, label)
 
     def call(
-        self, call: Callable[[], Result], event: Callable[[object], Pair] | None = None, label: Hashable = "call"
+        self, call: Callable[[], Result], event: Callable[[object], Law] | None = None, label: Hashable = "call"
     ) -> Result | None:
         """Make any call and look at all there is to see.
 
         Args:
             call: calls the session.
-            event: from what it returned (or the type of error it raised) to the part of a pair that looks so.
+            event: from what it returned (or the type of error it raised) to the part of a law that looks so.
             label: what is asked, to notice a game that asks something else after the same view.
         """
+        result, told = self._called(call, event, label)
+        self._told = _together(self._told, told)
+        return result
+
+    def _called(
+        self, call: Callable[[], Result], event: Callable[[object], Law] | None, label: Hashable
+    ) -> tuple[Result | None, tuple[Chance, Chance]]:
+        """Return what a call returned, and the probabilities of what it showed."""
         self._drawn_before = len(self._choices.taken)
         self._follow(label)
         error: BaseException | None = None
@@ -227,22 +292,38 @@ class Player:
         self.refused = self.refused + 1 if error else 0
         self._events.append((*(error_facts(error) if error else result_facts(result)), *self.meters()))
         self._node = self._tree.after(self._node, self._events[-1])
-        if event is not None:
-            self._add_loss(event, type(error) if error else result)
-        return result
-
-    def _add_loss(self, event: Callable[[object], Pair], result: object) -> None:
-        known = self._tree.losses
+        known = self._tree.told
         if self._node not in known:
-            chances = [sum(side) for side in zip(*event(result).values(), strict=True)]
-            known[self._node] = math.log(chances[0] / chances[1]) if chances and min(chances) > 0 else 0.0
-        self.loss += known[self._node]
+            looking_so = list(event(type(error) if error else result).values()) if event else []
+            known[self._node] = reduce(_added, looking_so) if looking_so else (1.0, 1.0)
+        return result, known[self._node]
 
     def _follow(self, label: Hashable) -> None:
         self._tree.note(self._node, "label", label)
         self._tree.check()
 
     # What was seen.
+
+    @property
+    def loss(self) -> float:
+        """Return the privacy loss so far, of calls and algorithms made by the methods here.
+
+        The offset is integrated out; what gives the dataset away is left out. It is rounded, so that games may
+        compare it with multiples of an ε.
+        """
+        first, second = reduce(_together, (pending.told for pending in self.pending), self._told)
+        return round(math.log(np.sum(first) / np.sum(second)), 12)
+
+    def expected(self, law: Law) -> Pair:
+        """Return a law with the offset integrated out, as it stands after what was told."""
+        parts = (
+            [
+                float(np.sum(weight * chance) / np.sum(weight))
+                for weight, chance in zip(self._told, chances, strict=True)
+            ]
+            for chances in law.values()
+        )
+        return {outcome: (first, second) for outcome, (first, second) in zip(law, parts, strict=True)}
 
     @property
     def view(self) -> tuple[tuple[object, ...], ...]:
@@ -309,33 +390,34 @@ def looks(outcome: object, shown: object) -> bool:
     return bool(value_of(outcome) == shown)
 
 
-def answers_yes(outcome: object, shown: object) -> bool:
-    """Return whether a test answers an outcome with this."""
+def answers_yes(target: Target, outcome: object, shown: object) -> bool:
+    """Return whether a test with a target answers an outcome with this."""
     if isinstance(outcome, type) or isinstance(shown, type):
         return looks(outcome, shown)
-    return bool(value_of(outcome)) is shown
+    return (value_of(outcome) in target) is shown
 
 
-def still_possible(law: Pair, result: object, when: Collection[object]) -> Pair:
+def still_possible(law: Law, result: object, when: When) -> Law:
     """Return the outcomes of a release that are possible after a result: a release, or a type of error."""
     if isinstance(result, Release) and not result.released:
+        holds = condition(when)
         return {
             outcome: chances
             for outcome, chances in law.items()
-            if not isinstance(outcome, type) and value_of(outcome) not in when
+            if not isinstance(outcome, type) and not holds(value_of(outcome))
         }
     shown = result.outcome if isinstance(result, Release) else result
     return {outcome: chances for outcome, chances in law.items() if looks(outcome, shown)}
 
 
 def selected_like(
-    answers: Sequence[object], laws: Sequence[Pair], k: int, stop: Stop | None, threshold: float | None
-) -> Pair:
+    answers: Sequence[object], laws: Sequence[Law], k: int, stop: Stop | None, threshold: float | None
+) -> Law:
     """Return the joint outcomes of the candidates that would have been published like these answers."""
     if math.prod(map(len, laws)) > _MOST_JOINT:
         return {}
     shown = [repr((answer.candidate, answer.outcome)) for answer in answers if isinstance(answer, Answer)]
-    same: dict[object, tuple[float, float]] = {}
+    same: dict[object, tuple[Chance, Chance]] = {}
     for joint in itertools.product(*(law.items() for law in laws)):
         outcomes = [value_of(outcome) for outcome, _ in joint]
         if any(isinstance(outcome, type) for outcome in outcomes):
@@ -345,6 +427,17 @@ def selected_like(
             first, second = (math.prod(chances[side] for _, chances in joint) for side in (0, 1))
             same[len(same)] = first, second
     return same
+
+
+def _added(one: tuple[Chance, Chance], other: tuple[Chance, Chance]) -> tuple[Chance, Chance]:
+    """Return the probabilities of either."""
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _together(one: tuple[Chance, Chance], other: tuple[Chance, Chance]) -> tuple[Chance, Chance]:
+    """Return the probabilities of both; of the first alone, if on one of the datasets not both are possible."""
+    first, second = one[0] * other[0], one[1] * other[1]
+    return (first, second) if np.any(first) and np.any(second) else one
 
 
 def _answer(outcomes: list[object], candidate: int) -> Answer:

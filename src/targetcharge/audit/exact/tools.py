@@ -4,13 +4,15 @@ A tool makes one call, with laws and parameters drawn from a random source. `tow
 free: one that moves the privacy loss up (1), down (-1), or any (0).
 
 >>> import numpy as np
->>> from targetcharge.audit.exact import explore, opener
+>>> from targetcharge.audit.exact import explore, opener, sparse_opener
 >>> from targetcharge.audit.exact.tools import TOOLS, usable
 >>> game = lambda player: TOOLS["select"](player, np.random.default_rng(3), 0.5, 1)
 >>> len(explore(opener(0.5, hits=2), game)) > 1
 True
 >>> usable(opener(0.5, hits=2)(), 0.5)
 ('test', 'prior', 'twins', 'release', 'revise', 'select', 'everything', 'failing', 'constant')
+>>> usable(sparse_opener(0.5, hits=2)(), 0.5)
+('above', 'count', 'top', 'falling', 'everything')
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 from targetcharge.accounting.qvalues import best_q
 from targetcharge.accounting.targets import Between, Boundary, Disagreement, Everything, NotPrior, QTarget
+from targetcharge.audit.exact import numbers
 from targetcharge.audit.exact.pairs import Pair, Twin, leaky, mixed, response, saturated
 from targetcharge.audit.exact.player import Player
 from targetcharge.errors import NotAllowed
@@ -33,6 +36,8 @@ from targetcharge.sessions.select import score_of
 
 if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
+    from targetcharge.audit.exact.numbers import Published
+    from targetcharge.mechanisms import Algorithm
     from targetcharge.sessions import Session
     from targetcharge.sessions.select import Released
 
@@ -104,7 +109,7 @@ def _revise(player: Player, rng: np.random.Generator, epsilon: float, towards: i
         player.release(player.algorithm(random_pair(rng, epsilon), epsilon), frozenset())
         return
     which = places[int(rng.integers(len(places)))]
-    rest = player.pending[which].law
+    rest = player.expected(player.pending[which].law)
     when = frozenset(rest) - {free_outcome(rng, rest, towards)} if rest else frozenset({0})
     player.revise(which, when if rng.random() < 0.7 else frozenset(rest))
 
@@ -190,6 +195,73 @@ def _rivals(player: Player, rng: np.random.Generator, epsilon: float, towards: i
     player.ask(player.algorithm(_steered(epsilon, free, other, towards), epsilon))
 
 
+# Numbers: counts that are declared monotone.
+
+
+def _number(
+    player: Player, rng: np.random.Generator, epsilon: float, towards: int, published: Published, *, low: bool
+) -> Algorithm:
+    """Return a count around 0, such that being low (or high) moves the loss where it should go.
+
+    A low count speaks for the dataset without the unit, if the unit is counted. If it is not, it speaks for the
+    other one, as soon as something was told of the offset.
+    """
+    larger, reach = player.larger(int(rng.integers(2))), math.ceil(1 / epsilon)
+    count, moves = int(rng.integers(-reach, reach + 1)), int(rng.integers(2))
+    if towards and rng.random() < 0.8:
+        moves = int((larger == 1) == (low == (towards > 0)))
+    moves *= published.sensitivity
+    return player.number(published, (count, count + moves) if larger else (count + moves, count), epsilon)
+
+
+def _sensitivity(rng: np.random.Generator) -> int:
+    return int(rng.choice([1, 1, 1, 2, 3]))
+
+
+def _above(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    published = numbers.at_least(0, int(rng.integers(1, 4)), _sensitivity(rng))
+    player.ask(_number(player, rng, epsilon, towards, published, low=True))
+
+
+def _side(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Ask whether a count is on the other side of a threshold than expected."""
+    below, published = bool(rng.integers(2)), numbers.side(0, _sensitivity(rng))
+    number = _number(player, rng, epsilon, towards, published, low=below)
+    player.ask_prior(number, Side.BELOW if below else Side.ABOVE)
+
+
+def _changed(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    published = numbers.changed(int(rng.integers(-1, 2)), int(rng.integers(3)), 1, _sensitivity(rng))
+    player.ask(_number(player, rng, epsilon, towards, published, low=bool(rng.integers(2))))
+
+
+def _band(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    published = numbers.between(Between(0, int(rng.integers(4))))
+    player.ask(_number(player, rng, epsilon, towards, published, low=bool(rng.integers(2))))
+
+
+def _count(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    published = numbers.always(-1, 2, _sensitivity(rng))
+    player.ask(_number(player, rng, epsilon, towards, published, low=True), Everything())
+
+
+def _top(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Select among counts."""
+    published = numbers.always(-1, 2, _sensitivity(rng))
+    candidates = [_number(player, rng, epsilon, towards, published, low=True) for _ in range(2)]
+    threshold = None if rng.random() < 0.5 else float(rng.integers(2))
+    player.select(candidates, int(rng.integers(1, 3)), None, threshold)
+
+
+def _falling(player: Player, rng: np.random.Generator, epsilon: float, towards: int) -> None:
+    """Release a count from a threshold on, or lower that of a pending one."""
+    if player.pending and rng.random() < 0.7:
+        player.revise(int(rng.integers(len(player.pending))), int(rng.integers(-1, 1)))
+        return
+    published = numbers.always(-1, 2, _sensitivity(rng))
+    player.release(_number(player, rng, epsilon, towards, published, low=True), int(rng.integers(1, 3)))
+
+
 TOOLS: Final[dict[str, Tool]] = {
     "test": _test,
     "prior": _prior,
@@ -209,9 +281,22 @@ TOOLS: Final[dict[str, Tool]] = {
     "between": _between,
     "boundary": lambda player, rng, epsilon, _: player.ask(player.boundary(random_pair(rng, epsilon), epsilon)),
     "rivals": _rivals,
+    "above": _above,
+    "side": _side,
+    "changed": _changed,
+    "band": _band,
+    "count": _count,
+    "top": _top,
+    "falling": _falling,
 }
 _PLAIN: Final = ("test", "prior", "twins", "release", "revise", "select", "everything", "failing", "constant")
 """What every session without alternatives answers."""
+
+_AT_LEAST: Final = ("above", "count", "top", "falling")
+"""What sessions answer that take at-least questions only."""
+
+_NUMBERS: Final = (*_AT_LEAST, "side", "changed")
+"""What other sessions answer whose counts carry an offset."""
 
 _NEEDS: Final[dict[str, Target]] = {
     "twice": Disagreement(),
@@ -226,14 +311,20 @@ def usable(session: Session, epsilon: float) -> tuple[str, ...]:
     """Return the tools that a session has a price for."""
     if len(session.meters) > 1:
         return ("rivals",)
+    tariff = session.meter.tariff
+    if tariff.at_least:
+        return (*_AT_LEAST, *(("everything",) if _priced(session, Everything(), epsilon) else ()))
     more = [name for name, target in _NEEDS.items() if _priced(session, target, epsilon)]
+    if tariff.offset is not None and _priced(session, Between(0, 3), epsilon, carried=True):
+        more.append("band")
     plain = _PLAIN if _priced(session, NotPrior(prior=False), epsilon) else ()
-    return (*plain, *more, *(("leaky",) if plain and session.meter.delta_left > 0 else ()))
+    numbers = _NUMBERS if plain and tariff.offset is not None else ()
+    return (*plain, *numbers, *more, *(("leaky",) if plain and session.meter.delta_left > 0 else ()))
 
 
-def _priced(session: Session, target: Target, epsilon: float) -> bool:
+def _priced(session: Session, target: Target, epsilon: float, *, carried: bool = False) -> bool:
     try:
-        session.meter.quote(target, epsilon)
+        session.meter.quote(target, epsilon, carried=carried)
     except (NotAllowed, ValueError):
         return False
     return True
