@@ -186,8 +186,8 @@ def main() -> None:
     asked = len(days.answers) + len(airports.answers)
     every = optimal_epsilon(0.2, asked, BUDGET.delta)
     console.print(
-        f"each of the two is ({BUDGET.epsilon:g}, {BUDGET.delta:g})-differentially private for every aircraft, both"
-        f" together twice that; to publish all {asked:,} counts with about that noise would take ε {every:.0f}"
+        f"each of the two is ({BUDGET.epsilon:g}, {BUDGET.delta:g})-differentially private for every aircraft,"
+        f" both together twice that; to publish all {asked:,} counts with such noise would take ε {every:.0f}"
     )
     picture(days, OUT / "flights.png")
     (OUT / "flights.html").write_text(page(read_history(ledger), time.time()), encoding="utf-8")

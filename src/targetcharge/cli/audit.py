@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 import targetcharge as tc
-from targetcharge.audit.exact import opener
+from targetcharge.audit.exact import opener, sparse_opener
 from targetcharge.audit.sampling import black_box
 from targetcharge.cli.errors import AUDIT_FAILED
 from targetcharge.cli.options import Json, MeterName  # noqa: TC001 - typer reads the annotations
@@ -94,6 +94,9 @@ def attack(
     hits: Annotated[int, typer.Option(help="Hits that the session covers.")] = 1,
     delta: Annotated[float, typer.Option(help="δ of the session.")] = 0.02,
     meter: Annotated[MeterName, typer.Option(help="How the session adds up.")] = "exact",
+    offset_epsilon: Annotated[
+        float | None, typer.Option(help="Rate of a secret offset in its counts; a sparse meter has one.")
+    ] = None,
     target: Annotated[TargetName, typer.Option(help="The declared target.")] = "not-prior",
     width: Width = None,
     q: Q = None,
@@ -106,7 +109,14 @@ def attack(
 
     Every path of every game is enumerated on two neighbouring datasets; exit code 6 if one tells more than that.
     """
-    opened = opener(query_epsilon, hits, delta, meter=meter, targets=(target_of(target, width, q),))
+    if meter == "sparse":
+        given = {"--target": target != "not-prior", "--offset-epsilon": offset_epsilon is not None}
+        if wrong := [option for option, is_given in given.items() if is_given]:
+            raise InvalidParameter(wrong[0], "given", "left out with --meter sparse")
+        opened = sparse_opener(query_epsilon, hits, delta)
+    else:
+        targets = (target_of(target, width, q),)
+        opened = opener(query_epsilon, hits, delta, meter=meter, targets=targets, offset_epsilon=offset_epsilon)
     verdict = tc.audit.attack(opened, epsilons=(query_epsilon,), restarts=restarts, steps=steps, seed=seed)
     _show_ours([verdict], as_json=as_json)
 

@@ -179,7 +179,7 @@ class Session:
             NotAllowed: if the algorithm does not support the target, or the meter has no price for it.
         """
         if isinstance(asked, Batch):
-            self._batch_prices(self._prices.as_drawn(asked))
+            self._drawn_batch(asked)
         else:
             self._prices.ask(asked, None)
 
@@ -209,20 +209,20 @@ class Session:
         Raises:
             InvalidParameter: if there is no such question.
         """
-        batch = self._prices.as_drawn(batch)
-        call = BatchCall(batch, self._batch_prices(batch), self._dataset, start, received=time.time())
+        call = BatchCall(*self._drawn_batch(batch), self._dataset, start, received=time.time())
         while call.left:
             with self._turn.wait():
                 self._turn.begin()
                 entries = call.publish(self._heart, self._ledger, self._entropy)
             yield from entries
 
-    def _batch_prices(self, batch: Batch) -> list[Priced]:
-        priced = self._prices.batch(batch)
-        if self._dataset.individual and batch.most_hits > 1:
+    def _drawn_batch(self, batch: Batch) -> tuple[Batch, list[Priced]]:
+        """Return a batch as this session draws it, and what its questions cost."""
+        if self._dataset.individual and getattr(batch, "most_hits", 1) > 1:
             msg = "such a batch is not asked where every unit has a meter of its own: open a session for it"
             raise NotAllowed(msg)
-        return priced
+        drawn = self._prices.as_drawn(batch)
+        return drawn, self._prices.batch(drawn)
 
     def _ask(self, asked: Priced) -> Answer:
         def compute() -> tuple[Settlement, Answer]:

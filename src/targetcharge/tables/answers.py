@@ -72,9 +72,13 @@ class Answers(Sequence["Answer"]):
             NotAllowed: if a unit may add more to one than to the other.
         """
         if self._compare is None:
-            msg = "these answers are not of a table"
+            msg = "these answers have no table any more: compare them with `Table.difference`"
             raise NotAllowed(msg)
         return self._compare(self._answer("first", first), self._answer("second", second))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what is kept of a copy: all but the table, which cannot be copied."""
+        return {**vars(self), "_compare": None}
 
     def _answer(self, name: str, wanted: object) -> Answer:
         """Return the answer of a key, or one that was given."""

@@ -92,9 +92,12 @@ class ExactTariff:
             )
             raise NotAllowed(sentence, Setting("meter", "renyi"))
         if not self.kind.covers((target.with_offset() if carried else target).kind(epsilon)):
+            declare = "declare such a target when opening, or open"
+            if self.offset is not None and self.kind.covers(target.with_offset().kind(epsilon)):
+                declare = "it was declared of numbers that no unit lowers, and this may fall; open"
             sentence = (
                 f"this session's exact meter was not opened for {target!r} at epsilon {epsilon:g}:"
-                " declare such a target when opening, or open the session with "
+                f" {declare} the session with "
             )
             raise NotAllowed(sentence, Setting("meter", "renyi"))
         return self.typical
@@ -331,6 +334,8 @@ def _exact_tariff(
         coupling = Coupling.half(offset.for_computation(query_epsilon), kind)
         known = hits is not None and coupling.delta(hits, budget.epsilon) <= budget.delta
         capacity = hits if hits is not None and known else coupling.hits(budget)
+    if not capacity and offset is not None and exact_hits(query_epsilon, budget, kind):
+        raise _no_room(budget, offset)
     if not capacity:
         raise too_small(budget, query_epsilon, lambda query: one_exact_hit(kind, query, budget.delta))
     order = best_order_for_budget(kind, query_epsilon, budget)
@@ -370,10 +375,15 @@ def _renyi_tariff(
         order = best_order_for_budget(priced, query_epsilon, budget)
     typical = _price(priced.price(order, query_epsilon), order)
     capacity = grains_down(down(total_of_budget(budget, order) - first_move(offset, order)))
-    if capacity < typical.grains:
-        expected = f"such that ({budget.epsilon:g}, {budget.delta:g}) covers a hit beside it: smaller"
-        raise InvalidParameter("offset_epsilon", offset and offset.offset_epsilon, expected)
+    if offset is not None and capacity < typical.grains:
+        raise _no_room(budget, offset)
     return RenyiTariff(capacity, order, typical, offset)
+
+
+def _no_room(budget: Budget, offset: OffsetNoise) -> InvalidParameter:
+    """Return the error of an offset beside which a budget covers no hit, though it does without."""
+    expected = f"smaller: beside it ({budget.epsilon:g}, {budget.delta:g}) covers no hit"
+    return InvalidParameter("offset_epsilon", offset.offset_epsilon, expected)
 
 
 @lru_cache(maxsize=4096)

@@ -136,19 +136,25 @@ def best_offset(budget: Budget, query_epsilon: float, hits: int | None = None) -
         free = law(least)
         wanted = math.ceil(0.9 * offset_hits(free.offset_epsilon, query_epsilon, budget, "gumbel", "at least"))
 
+    shares: set[int] = set()
     if wanted:
         start = usual_share("gumbel", "at least", wanted)
         usual = law(math.log(1.4 * query_epsilon) + 0.21 * math.log(wanted))
-        share = best_coupling(usual, start, lambda one: one.delta(wanted, budget.epsilon), _MOST_CELLS)[1].share
+        best = best_coupling(usual, start, lambda one: one.delta(wanted, budget.epsilon), _MOST_CELLS)[1].share
+        shares = {best, SHARES}  # another rate may have another λ: the one in closed form costs nothing to try
 
-    def affordable(log_offset: float) -> bool:
+    def affordable(log_offset: float, share: int) -> bool:
         return Coupling(law(log_offset), share, _MOST_CELLS).delta(wanted, budget.epsilon) <= budget.delta
 
-    if not wanted or not affordable(least):
+    shares = {share for share in shares if affordable(least, share)}
+    if not shares:
         count = f"{wanted} hits are" if wanted else "one hit is"
         expected = f"smaller, or the budget larger: {count} not covered by ({budget.epsilon:g}, {budget.delta:g})"
         raise InvalidParameter("query_epsilon", query_epsilon, expected)
-    far = largest_real(lambda far: affordable(least + far), 0.0, most - least, 2e-4)
+    far = max(
+        largest_real(lambda far, share=share: affordable(least + far, share), 0.0, most - least, 2e-4)  # type: ignore[misc]
+        for share in shares
+    )
     return law(least + far)
 
 

@@ -26,7 +26,8 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.audit.exact.numbers import hand_over
 from targetcharge.audit.exact.pairs import value_of
-from targetcharge.audit.exact.player import Player, facts_of
+from targetcharge.audit.exact.player import Player
+from targetcharge.audit.exact.shown import facts_of
 from targetcharge.errors import InvalidParameter, TooLarge
 
 if TYPE_CHECKING:

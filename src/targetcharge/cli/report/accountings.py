@@ -123,11 +123,19 @@ class OpenedMeter:
         if not self.targets or not self.bought:
             return []
         exact = None if any(isinstance(target, Boundary) for target in self.targets) else self._exact()
-        rows = [exact, self._renyi(), self._paper()]
+        rows = [exact]
+        natural = self.terms.noise == "laplace"  # else it is no ε-DP computation that the others account for
+        rows += [self._renyi(), self._paper()] if natural else []
         if exact and contents.hits and self.terms.charging == "individual":
             epsilon = self._exact_epsilon(contents.hits)
             rows.append(Row("exact, one budget for all", epsilon, contents.hits, self.bought))
-        return [row for row in (*rows, self._plain(contents)) if row]
+        rows += [self._plain(contents)] if natural else []
+        return [row for row in rows if row]
+
+    @property
+    def _first_move(self) -> float:
+        """Return the ε that an offset adds to bounds of computations that carry it."""
+        return 0.0 if self.terms.offset is None else self.terms.offset.offset_epsilon / 2
 
     def _exact(self) -> Row:
         terms, hits = self.terms, self.bought
@@ -141,7 +149,7 @@ class OpenedMeter:
     def _exact_epsilon(self, hits: int) -> float | None:
         """Return ε' of so many hits; None of several kinds at once, for which only hits can be computed."""
         query, delta, kind = self.terms.query_epsilon, self.budget.delta, self.kind
-        if self.terms.noise == "gumbel" and hits == self.bought:
+        if self.terms.noise == "gumbel":
             return gumbel_epsilon(query, hits, delta)
         if len(self.targets) > 1 or hits > _most_hits(kind):
             return None
@@ -171,7 +179,7 @@ class OpenedMeter:
         bought = [[_tried(form.hits, query, budget) for form in of_target] for of_target in forms]
         least = [min((cost for cost in of_target if cost is not None), default=math.inf) for of_target in costs]
         most = [max((hits for hits in of_target if hits is not None), default=-1) for of_target in bought]
-        epsilon, buys = max(least), min(most)
+        epsilon, buys = self._first_move + max(least), min(most)
         return Row(
             "the paper’s theorem", None if epsilon == math.inf else epsilon, hits, None if buys < 0 else buys
         )
@@ -187,12 +195,12 @@ class OpenedMeter:
         if len(epsilons) == 1:
             optimal = _tried(optimal_epsilon, largest, count, delta)
             if optimal is not None:
-                return Row("plain composition", optimal, count, buys, every=True)
+                return Row("plain composition", self._first_move + optimal, count, buys, every=True)
         # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
         basic = sum(epsilon * times for epsilon, times in epsilons.items())
         squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
         epsilon = min(basic, advanced_epsilon(largest, squares, delta))
-        return Row("plain composition", epsilon, count, buys, every=True)
+        return Row("plain composition", self._first_move + epsilon, count, buys, every=True)
 
 
 def _most_hits(kind: Kind) -> int:
