@@ -110,9 +110,12 @@ def attack(
     Every path of every game is enumerated on two neighbouring datasets; exit code 6 if one tells more than that.
     """
     if meter == "sparse":
-        given = {"--target": target != "not-prior", "--offset-epsilon": offset_epsilon is not None}
-        if wrong := [option for option, is_given in given.items() if is_given]:
-            raise InvalidParameter(wrong[0], "given", "left out with --meter sparse")
+        for option, value, usual in (
+            ("--target", target, "not-prior"),
+            ("--offset-epsilon", offset_epsilon, None),
+        ):
+            if value != usual:
+                raise InvalidParameter(option, value, "left out with --meter sparse")
         opened = sparse_opener(query_epsilon, hits, delta)
     else:
         targets = (target_of(target, width, q),)
