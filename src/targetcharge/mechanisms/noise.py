@@ -116,6 +116,7 @@ class CountNoise:
         return CountNoise("gumbel", rate_for(epsilon, sensitivity))
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def carried(offset: OffsetNoise, sensitivity: int) -> CountNoise:
         """Return the noise of a count with this sensitivity in a session with an offset.
 
@@ -164,7 +165,7 @@ class CountNoise:
     @property
     def standard_deviation(self) -> float:
         """Return the standard deviation of a noisy count, offset included, in steps of the count."""
-        return math.sqrt(self.law.variance) / self.lattice
+        return _deviation(self)
 
 
 NoiseOf = Callable[[int], CountNoise]
@@ -254,6 +255,11 @@ class TotalLaw:
             smallest_integer(lambda far: self.at_most(-far - 1) <= tail, -reach, reach),
             smallest_integer(lambda far: self.at_least(far + 1) <= tail, -reach, reach),
         )
+
+
+@lru_cache(maxsize=1024)
+def _deviation(noise: CountNoise) -> float:
+    return math.sqrt(noise.law.variance) / noise.lattice
 
 
 @lru_cache(maxsize=1024)
