@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from tests.discrete_laplace import DiscreteLaplace
 from tests.refusals import every
@@ -17,6 +18,8 @@ from targetcharge.mechanisms import (
     noisy_count,
     side_of_threshold,
 )
+from targetcharge.mechanisms.algorithm import batch_algorithm
+from targetcharge.mechanisms.batch import Batch, Requests
 from targetcharge.mechanisms.noise import Carried
 from targetcharge.sessions.priced import session_noise
 
@@ -179,3 +182,27 @@ def test_what_makes_no_sense_is_refused_by_name():
         noisy_count(len, QUERY, sensitivity=-1, monotone=True)
     with pytest.raises(tc.InvalidParameter, match="monotone is 1"):
         noisy_count(len, QUERY, monotone=1)
+
+
+def test_what_carries_no_offset_never_sees_it():
+    seen = []
+
+    def draw(data, _entropy, first, last):
+        seen.append(data)
+        return np.zeros(last - first, np.intp), np.zeros(last - first, np.bool_)
+
+    @tc.private(epsilon=QUERY)
+    def look(data):
+        seen.append(data)
+        return False
+
+    asked = Batch((batch_algorithm("labels", QUERY, tc.NotPrior(0)),), range(5), Requests((0, 1), draw))
+    with opened() as session:
+        list(session.ask_each(asked))
+        session.test(look)
+        session.select([tc.private(epsilon=QUERY)(lambda data: seen.append(data) or 1)])
+        session.release(tc.private(epsilon=QUERY)(lambda data: seen.append(data) or 1), {2})
+        plain = batch_by_key(lambda data: seen.append(data) or [1], ["a"], 5, QUERY)
+        list(session.ask_each(plain))
+    assert len(seen) == 5
+    assert all(data is PEOPLE for data in seen)

@@ -206,9 +206,10 @@ class Requests:
 
     def start(self, data: object, entropy: Entropy) -> Callable[[int, int], Drawn]:
         """Draw nothing yet."""
+        bare = data.data if isinstance(data, Carried) else data  # whatever is asked here carries no offset
 
         def draw(first: int, last: int) -> Drawn:
-            indices, hits = self.draw(data, entropy, first, last)
+            indices, hits = self.draw(bare, entropy, first, last)
             within = ((indices >= 0) & (indices < len(self.outcomes))).all()
             if indices.shape != (last - first,) or hits.shape != indices.shape or not within:
                 msg = "a batch draws one outcome for each request"

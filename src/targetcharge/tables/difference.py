@@ -1,5 +1,7 @@
 """Differences: two published numbers of one table compared. An offset that both carry cancels out.
 
+>>> from targetcharge.mechanisms.gauge import COUNTED
+>>> from targetcharge.mechanisms.noise import CountNoise
 >>> noise = CountNoise.natural(0.1, 1)
 >>> first, second = (PublishedNumber(value, noise, COUNTED) for value in (520, 480))
 >>> compared = difference(first, second)

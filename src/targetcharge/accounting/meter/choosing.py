@@ -34,7 +34,7 @@ from targetcharge.accounting.renyi import (
 )
 from targetcharge.accounting.targets import NOT_PRIOR, NotPrior
 from targetcharge.errors import InvalidParameter, Parameter
-from targetcharge.numerics.search import largest_real
+from targetcharge.numerics.search import largest_integer, largest_real
 from targetcharge.randomness.laws import LaplaceLaw
 
 if TYPE_CHECKING:
@@ -131,9 +131,15 @@ def rates(
         largest = session.largest_offset(query_epsilon, wanted, most)
         while largest > _LEAST_RATE and not session.affords(query_epsilon, wanted, largest):
             largest *= 1 - _PRECISION
-        carried = Rates(query_epsilon, OffsetNoise(max(largest, _LEAST_RATE), 2 * query_epsilon), wanted)
+        offset_noise = OffsetNoise(max(largest, _LEAST_RATE), 2 * query_epsilon)
+        carried = Rates(query_epsilon, offset_noise, wanted)
         if largest > _LEAST_RATE and carried.standard_deviation < Rates(query_epsilon).standard_deviation:
-            return carried
+            if hits is not None or largest < most:
+                return carried
+            more = largest_integer(
+                lambda more: session.affords(query_epsilon, wanted + more, largest), covered - wanted
+            )
+            return Rates(query_epsilon, offset_noise, wanted + more)
     return Rates(query_epsilon, None, hits)
 
 
