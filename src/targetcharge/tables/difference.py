@@ -6,7 +6,7 @@
 >>> first, second = (PublishedNumber(value, noise, COUNTED) for value in (520, 480))
 >>> compared = difference(first, second)
 >>> compared.value, compared.interval, round(compared.standard_deviation, 2)
-(40, (-5, 85), 19.99)
+(40, (-1, 81), 19.99)
 """
 
 from __future__ import annotations
