@@ -175,6 +175,7 @@ def test_what_makes_no_sense_is_refused_by_name():
             ({"query_epsilon": 6.0, "offset_epsilon": 0.3}, "query_epsilon is 6.0; it must be at most"),
             ({"query_epsilon": QUERY, "hits": 10**6}, "hits is 1000000; it must be at most 7 at query ε 0.1"),
             ({"query_epsilon": QUERY, "hits": 0}, "hits is 0;"),
+            ({"query_epsilon": QUERY, "hits": 8, "offset_epsilon": 0.1}, "hits is 8; it must be fewer at query"),
         ],
         check,
     )

@@ -154,18 +154,21 @@ class Declaration:
         if self.noise == "gumbel":
             found = rates(GumbelSession(self._left), query_epsilon=query, hits=self.hits)
             return replace(self, query_epsilon=found.query_epsilon, hits=found.hits)
-        if self.offset_epsilon is not None:
-            assert query is not None  # noqa: S101 - checked when it was declared
-            return replace(self, offset=OffsetNoise(self.offset_epsilon, 2 * query))
-        wanted: dict[str, Any] = {"query_epsilon": query, "hits": self.hits}
-        wanted["offset"] = self.counts and not self.individual and not self.alternatives
-        if not wanted["offset"] and self.hits is None:
-            return replace(self, query_epsilon=query)  # nothing else is to be chosen
         session = (
             ExactSession(self._left, self.targets)
             if self.meter == "exact"
             else RenyiSession(self._left, self.targets[0])
         )
+        if self.offset_epsilon is not None:
+            assert query is not None  # noqa: S101 - checked when it was declared
+            if self.hits is not None and not session.affords(query, self.hits, self.offset_epsilon):
+                expected = f"fewer at query ε {query:g} beside an offset with rate {self.offset_epsilon:g}"
+                raise InvalidParameter("hits", self.hits, expected)
+            return replace(self, offset=OffsetNoise(self.offset_epsilon, 2 * query))
+        wanted: dict[str, Any] = {"query_epsilon": query, "hits": self.hits}
+        wanted["offset"] = self.counts and not self.individual and not self.alternatives
+        if not wanted["offset"] and self.hits is None:
+            return replace(self, query_epsilon=query)  # nothing else is to be chosen
         found = rates(session, **wanted)
         return replace(self, query_epsilon=found.query_epsilon, offset=found.offset, hits=found.hits)
 
