@@ -8,6 +8,7 @@ from targetcharge.randomness.coins import (
     bernoulli_exp_array,
 )
 from targetcharge.randomness.entropy import Entropy, SystemEntropy, below, below_array
+from targetcharge.randomness.gaussian import discrete_gaussian, discrete_gaussian_array
 from targetcharge.randomness.gumbel import discrete_gumbel, discrete_gumbel_array
 from targetcharge.randomness.laplace import (
     Rate,
@@ -16,11 +17,13 @@ from targetcharge.randomness.laplace import (
     geometric,
     geometric_array,
 )
-from targetcharge.randomness.laws import GeometricLaw, GumbelLaw, IntegerLaw, LaplaceLaw
+from targetcharge.randomness.laws import GaussianLaw, GeometricLaw, GumbelLaw, IntegerLaw, LaplaceLaw
+from targetcharge.randomness.weighted import exponential_choice
 
 __all__ = [
     "Entropy",
     "ExponentialCoins",
+    "GaussianLaw",
     "GeometricLaw",
     "GumbelLaw",
     "IntegerLaw",
@@ -33,10 +36,13 @@ __all__ = [
     "bernoulli_array",
     "bernoulli_exp",
     "bernoulli_exp_array",
+    "discrete_gaussian",
+    "discrete_gaussian_array",
     "discrete_gumbel",
     "discrete_gumbel_array",
     "discrete_laplace",
     "discrete_laplace_array",
+    "exponential_choice",
     "geometric",
     "geometric_array",
 ]

@@ -86,15 +86,15 @@ def discrete_laplace(entropy: Entropy, rate: Rate) -> int:
 
 def geometric_array(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
     """Return an array of independent draws of `geometric`."""
-    return _accepted(partial(_sizes, entropy, rate), count)
+    return first_accepted(partial(_sizes, entropy, rate), count)
 
 
 def discrete_laplace_array(entropy: Entropy, rate: Rate, count: int) -> NDArray[np.int64]:
     """Return an array of independent draws of `discrete_laplace`."""
-    return _accepted(partial(_signed_sizes, entropy, rate), count)
+    return first_accepted(partial(signed_sizes, entropy, rate), count)
 
 
-def _accepted(draw: Callable[[int], NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+def first_accepted(draw: Callable[[int], NDArray[np.int64]], count: int) -> NDArray[np.int64]:
     """Return the first draws that are accepted; `draw` returns those of so many tries."""
     parts: list[NDArray[np.int64]] = []
     missing = count
@@ -118,7 +118,7 @@ def _sizes(entropy: Entropy, rate: Rate, tries: int) -> NDArray[np.int64]:
     return ((low + np.uint64(rate.denominator) * high) // np.uint64(rate.numerator)).astype(np.int64)
 
 
-def _signed_sizes(entropy: Entropy, rate: Rate, tries: int) -> NDArray[np.int64]:
+def signed_sizes(entropy: Entropy, rate: Rate, tries: int) -> NDArray[np.int64]:
     """Return the Laplace draws of independent tries: a size and a sign each, but 0 with one sign only."""
     size = _sizes(entropy, rate, tries)
     positive = (entropy.words(len(size)) >> np.uint64(_TOP_BIT)).astype(np.bool_)

@@ -4,11 +4,11 @@ Probabilities, also small ones, and moments are right to 12 digits.
 
 >>> from targetcharge.randomness.laplace import Rate
 >>> rate = Rate.at_most(0.1)
->>> laws: list[IntegerLaw] = [LaplaceLaw.of(rate), GeometricLaw.of(rate), GumbelLaw.of(rate)]
+>>> laws = [law_of(noise, rate) for noise in ("laplace", "geometric", "gumbel", "gaussian")]
 >>> [round(law.mean, 2) for law in laws], [round(law.variance, 2) for law in laws]
-([0.0, 9.51, 6.27], [199.83, 99.92, 164.58])
+([0.0, 9.51, 6.27, 0.0], [199.83, 99.92, 164.58, 100.0])
 >>> [law.quantile(0.025) for law in laws], [law.quantile(0.975) for law in laws]
-([-30, 0, -13], [30, 36, 37])
+([-30, 0, -13, -20], [30, 36, 37, 20])
 >>> round(sum(laws[2].mass(value) for value in range(-13, 38)), 3)
 0.958
 """
@@ -17,18 +17,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Literal, Protocol, final
 
 import numpy as np
 
 from targetcharge.errors import InvalidParameter
+from targetcharge.randomness import gaussian
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.randomness.laplace import Rate
 
-Noise = Literal["laplace", "geometric", "gumbel"]
+Noise = Literal["laplace", "geometric", "gumbel", "gaussian"]
 
 CONFIDENCE: Final = 0.95
 """Of intervals: the true value lies in at least so many of them."""
@@ -292,11 +294,83 @@ class GumbelLaw:
         return range(-math.ceil(4 / self.rate) - 1, math.ceil(50 / self.rate) + 2)
 
 
+@final
+@dataclass(frozen=True)
+class GaussianLaw:
+    """The law of discrete Gaussian noise X: Pr[X = k] = e^{-k²·rate²/2}/Z, Z the sum of these terms.
+
+    Attributes:
+        rate: one over the standard deviation of the continuous law, as a float (exact: a rate has few bits).
+    """
+
+    rate: float
+
+    @staticmethod
+    def of(rate: Rate) -> GaussianLaw:
+        """Return the law of a rate."""
+        return GaussianLaw(rate.numerator / rate.denominator)
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return 0.0
+
+    @property
+    def variance(self) -> float:
+        """The variance: at most 1/rate²."""
+        return gaussian.sum_of_squares(self.rate) / gaussian.sum_of_terms(self.rate)
+
+    def mass(self, value: int) -> float:
+        """Return Pr[X = value]."""
+        scaled = self.rate * min(abs(value), _FAR)
+        return math.exp(-scaled * scaled / 2) / gaussian.sum_of_terms(self.rate)
+
+    def at_most(self, value: int) -> float:
+        """Return Pr[X ≤ value]."""
+        return self.at_least(-value)
+
+    def at_least(self, value: int) -> float:
+        """Return Pr[X ≥ value], which is also Pr[X ≤ -value]."""
+        return float(self.at_least_array(np.array([max(-_FAR, min(value, _FAR))], dtype=np.float64))[0])
+
+    def at_most_array(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_most` for each value of an array."""
+        return self.at_least_array(-values)
+
+    def at_least_array(self, values: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `at_least` for each value of an array."""
+        steps = np.where(values > 0, values, 1 - values)
+        tails = gaussian.sums_from(self.rate, steps) / gaussian.sum_of_terms(self.rate)
+        return np.where(values > 0, tails, 1 - tails)
+
+    def margin(self, confidence: float = CONFIDENCE) -> int:
+        """Return the smallest w with Pr[|X| > w] ≤ 1 - confidence."""
+        return -self.quantile((1 - confidence) / 2)
+
+    def margins(self, confidence: float = CONFIDENCE) -> tuple[int, int]:
+        """Return the margin on either side."""
+        margin = self.margin(confidence)
+        return margin, margin
+
+    def quantile(self, probability: float) -> int:
+        """Return the smallest k with Pr[X ≤ k] ≥ probability: about that of the continuous law, less ½."""
+        rest = 1 - _checked(probability)
+        normal = NormalDist().inv_cdf(min(probability, rest))
+        steps = normal if probability <= rest else -normal
+        return _settled(self, math.ceil(steps / self.rate - 0.5), probability)
+
+
 def law_of(noise: Noise, rate: Rate) -> IntegerLaw:
     """Return the law of a kind of noise at a rate."""
-    if noise == "laplace":
-        return LaplaceLaw.of(rate)
-    return GeometricLaw.of(rate) if noise == "geometric" else GumbelLaw.of(rate)
+    match noise:
+        case "laplace":
+            return LaplaceLaw.of(rate)
+        case "geometric":
+            return GeometricLaw.of(rate)
+        case "gumbel":
+            return GumbelLaw.of(rate)
+        case "gaussian":
+            return GaussianLaw.of(rate)
 
 
 def _checked(probability: float) -> float:
