@@ -16,7 +16,7 @@ from targetcharge.accounting import (
     selection_epsilon,
     sparse_vector_epsilon,
 )
-from targetcharge.accounting.baselines import optimal_hits
+from targetcharge.accounting.baselines import bounded_range_delta, bounded_range_rate, optimal_hits
 
 GOLDEN = [
     (0.1, 100, 1e-6, 4.77457),
@@ -99,3 +99,34 @@ def test_bun_steinke_ullman():
 def test_liu_talwar_selection():
     assert selection_epsilon(0.1) == pytest.approx(0.3)
     assert selection_epsilon(0.1, known_threshold=True) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("rate", "picks"), [(0.15, 10), (0.3, 4), (1.0, 1), (0.047, 100)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+def test_picks_compose_as_the_worst_of_a_dense_set_of_pairs(rate, picks, epsilon):
+    """k pairs with log-ratios t and t - rate, by multiplying out their losses."""
+    whole, places = bounded_range_delta(rate, picks, epsilon), [rate * step / 400 for step in range(1, 400)]
+
+    def composed(upper):
+        likely = (1 - math.exp(upper - rate)) / (1 - math.exp(-rate))
+        losses = [(picks - low) * upper + low * (upper - rate) for low in range(picks + 1)]
+        masses = [
+            math.comb(picks, low) * likely ** (picks - low) * (1 - likely) ** low for low in range(picks + 1)
+        ]
+        return sum(
+            mass * max(0.0, 1 - math.exp(epsilon - loss)) for mass, loss in zip(masses, losses, strict=True)
+        )
+
+    dense = max(map(composed, places))
+    assert dense <= whole * (1 + 1e-9)
+    assert whole <= dense * 1.02 + 1e-15
+
+
+def test_rates_of_picks():
+    budget = tc.Budget(1.0, 1e-6)
+    rates = [bounded_range_rate(picks, budget) for picks in (10, 25, 50, 100)]
+    assert rates == pytest.approx([0.1550, 0.0957, 0.0673, 0.0475], abs=1e-4)
+    assert all(bounded_range_delta(rate, k, 1.0) <= 1e-6 for rate, k in zip(rates, (10, 25, 50, 100), strict=True))
+    assert all(
+        bounded_range_delta(1.01 * rate, k, 1.0) > 1e-6 for rate, k in zip(rates, (10, 25, 50, 100), strict=True)
+    )

@@ -1,11 +1,13 @@
 """Sparse meters: hits of at-least questions in a session with an offset."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
 import targetcharge as tc
 from targetcharge.accounting import Meter, OffsetNoise, least_noise, offset_hits
+from targetcharge.accounting.curves import BoundedRange, Gaussian, Pure
 
 BUDGET = tc.Budget(1.0, 1e-6)
 ABOVE = tc.NotPrior(None)
@@ -39,13 +41,28 @@ def test_what_a_sparse_meter_does_not_take_names_one_that_does():
 
 def test_what_is_always_paid_costs_a_hit_if_it_is_private_enough():
     gumbel = Meter.sparse(BUDGET, OffsetNoise(0.2, 0.1, "gumbel", "at least"))
+    for curve in (Pure(0.05), BoundedRange(0.1)):
+        assert gumbel.quote(tc.Everything(curve), 0.1) == gumbel.quote(ABOVE, 0.1)
     assert gumbel.quote(tc.Everything(), 0.05).grains == 1
-    with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.05, and this one has 0\.051"):
-        gumbel.quote(tc.Everything(), 0.051)
+    for curve, what in ((Pure(0.051), "epsilon 0.051"), (BoundedRange(0.11), "bounded range 0.11")):
+        with pytest.raises(tc.NotAllowed, match=f"this sparse meter .* has {what}.* meter='renyi'"):
+            gumbel.quote(tc.Everything(curve), 0.1)
+
+
+def test_what_is_always_paid_in_a_pure_session_costs_the_hits_that_its_epsilon_is_worth():
     pure = Meter.sparse(tc.Budget(1.0, 0.0), OffsetNoise(0.2, 0.1, "geometric", "at least"))
-    assert pure.quote(tc.Everything(), 0.1).grains == 1
-    with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.1"):
-        pure.quote(tc.Everything(), 0.11)
+    for curve in (Pure, BoundedRange):
+        assert [pure.quote(tc.Everything(curve(epsilon)), 0.1).grains for epsilon in (0.1, 0.11, 0.75)] == [
+            1,
+            2,
+            8,
+        ]
+    assert pure.quote(tc.Everything(), 0.11).grains == 2
+    pure.charge(pure.quote(tc.Everything(Pure(0.75)), 0.1))
+    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and 0 is left"):
+        pure.check(pure.quote(ABOVE, 0.1))
+    with pytest.raises(tc.NotAllowed, match=r"this sparse meter .* has Gaussian noise of 10 times the shift"):
+        pure.quote(tc.Everything(Gaussian(1, Fraction(100))), 0.1)
 
 
 def test_the_odometer_of_a_pure_session_is_what_it_has_cost():

@@ -12,6 +12,7 @@ different things with different noise: read the docstrings before comparing.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.special import gammaln
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, TooLarge
-from targetcharge.numerics.search import largest_integer, smallest_real
+from targetcharge.numerics.search import largest_integer, largest_real, smallest_real
 
 if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
@@ -89,6 +90,40 @@ def optimal_hits(query_epsilon: float, budget: Budget) -> int:
         expected = f"larger: this budget covers more than the {most:,} computations that can be added up"
         raise TooLarge("query_epsilon", query_epsilon, expected)
     return most
+
+
+def bounded_range_delta(rate: float, picks: int, epsilon: float) -> float:
+    """Return δ' of k picks by exponential mechanisms of one bounded range at ε', the best that is known.
+
+    The worst case is k pairs with the same two log-ratios, t and t - rate; the largest of their δ' is at one of
+    t = (ε' + (l+1)·rate)/(k+1), l = 0 … k. It is proven for picks that are not adaptive.
+
+    Source: Dong, Durfee, Rogers, "Optimal differential privacy composition for exponential mechanisms", ICML 2020,
+    Theorem 3.
+    """
+    rate, count = checks.query_epsilon(rate, "rate"), checks.hits(picks, "picks")
+    epsilon = checks.epsilon_or_zero(epsilon)
+    lower = np.arange(count + 1, dtype=np.float64)  # how many of the log-ratios are the lower one
+    log_choose = gammaln(count + 1) - gammaln(lower + 1) - gammaln(count - lower + 1)
+    largest = 0.0
+    for place in range(count + 1):
+        upper = min(rate, (epsilon + (place + 1) * rate) / (count + 1))
+        likely = -math.expm1(upper - rate) / -math.expm1(-rate)
+        if not 0 < likely < 1:
+            continue
+        log_weight = log_choose + (count - lower) * math.log(likely) + lower * math.log1p(-likely)
+        excess = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - (count * upper - lower * rate))))
+        largest = max(largest, float(np.sum(np.exp(log_weight) * excess)))
+    return min(1.0, largest * (1 + 1e-12))
+
+
+@lru_cache(maxsize=64)
+def bounded_range_rate(picks: int, budget: Budget) -> float:
+    """Return the largest rate of so many picks that a budget covers by `bounded_range_delta`."""
+    most = min(checks.MAX_QUERY_EPSILON, 8 * budget.epsilon)
+    return largest_real(
+        lambda rate: bounded_range_delta(rate, picks, budget.epsilon) <= budget.delta, 1e-9, most, 1e-6
+    )
 
 
 def sparse_vector_epsilon(query_epsilon: float, hits: int, *, monotone: bool = True) -> float:

@@ -31,7 +31,8 @@ from targetcharge.accounting.baselines import (
 from targetcharge.accounting.budget import check_budget, largest_query_epsilon
 from targetcharge.accounting.exact import exact_delta, exact_epsilon, exact_hits
 from targetcharge.accounting.meter.choosing import ExactSession, GumbelSession, RenyiSession, rates
-from targetcharge.accounting.meter.tariff import one_exact_hit, too_small
+from targetcharge.accounting.meter.price import too_small
+from targetcharge.accounting.meter.tariff import one_exact_hit
 from targetcharge.accounting.offsets import least_noise, offset_hits
 from targetcharge.accounting.offsets.least_noise import best_offset
 from targetcharge.accounting.paper import Tail, paper_epsilon

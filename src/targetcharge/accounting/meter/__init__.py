@@ -2,6 +2,7 @@
 
 from targetcharge.accounting.meter.allowance import Allowance, Prices
 from targetcharge.accounting.meter.meter import Meter, Odometer, Totals
-from targetcharge.accounting.meter.tariff import Price, Tariff
+from targetcharge.accounting.meter.price import Price
+from targetcharge.accounting.meter.tariff import Tariff
 
 __all__ = ["Allowance", "Meter", "Odometer", "Price", "Prices", "Tariff", "Totals"]

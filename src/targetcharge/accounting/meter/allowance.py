@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.accounting import prices
-from targetcharge.accounting.targets import Between
+from targetcharge.accounting.targets import Between, Everything
 from targetcharge.numerics.rounding import grains_up, up
 
 if TYPE_CHECKING:
@@ -135,7 +135,10 @@ class Prices:
     def _price(self, level: int, levels: int) -> int:
         """Return the Rényi price at a level: that of a smaller ε, which is never higher than the full one."""
         order, steps = self.allowance.tariff.order, -(-level * self.sensitivity // levels)
-        if isinstance(self.target, Between):
+        curve = self.target.curve if isinstance(self.target, Everything) else None
+        if curve is not None:
+            kappa = curve.of_share(Fraction(steps, self.sensitivity)).moment(order)
+        elif isinstance(self.target, Between):
             kappa = prices.q_target(order, *self.target.part(self.epsilon, steps))
         else:
             kappa = self.target.kappa(order, min(self.epsilon, up(self.epsilon * steps / self.sensitivity)))

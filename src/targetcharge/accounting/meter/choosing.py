@@ -22,7 +22,8 @@ from targetcharge import checks
 from targetcharge.accounting import prices
 from targetcharge.accounting.budget import largest_query_epsilon
 from targetcharge.accounting.exact import exact_delta
-from targetcharge.accounting.meter.tariff import exact_tariff, gumbel_tariff, kind_of_all, renyi_tariff
+from targetcharge.accounting.meter.at_least import gumbel_tariff
+from targetcharge.accounting.meter.tariff import exact_tariff, kind_of_all, renyi_tariff
 from targetcharge.accounting.offsets import OffsetNoise, gumbel_delta, least_noise
 from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.renyi import (

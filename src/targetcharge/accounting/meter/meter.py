@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.accounting.meter.tariff import (
-    Price,
-    Tariff,
-    exact_tariff,
-    gumbel_tariff,
-    renyi_tariff,
-    sparse_tariff,
-)
+from targetcharge.accounting.meter.at_least import gumbel_tariff, sparse_tariff
+from targetcharge.accounting.meter.tariff import Tariff, exact_tariff, renyi_tariff
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, up
@@ -32,6 +26,7 @@ from targetcharge.numerics.rounding import from_grains, grains_down, grains_up, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from targetcharge.accounting.meter.price import Price
     from targetcharge.accounting.offsets import OffsetNoise
     from targetcharge.accounting.targets import Target
 
@@ -131,7 +126,7 @@ class Meter:
             offset: the laws and rates of the offset that counts carry at λ = ½, if they do.
             hits: how many are known to be covered beside an offset, to be checked only.
         """
-        rest = _share(budget_for_hits(budget, computation_delta), alternatives)
+        rest = share_of_budget(budget_for_hits(budget, computation_delta), alternatives)
         tariff = exact_tariff(rest, query_epsilon, targets, offset, hits)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
@@ -160,7 +155,7 @@ class Meter:
             order: the order to price at, if it was chosen before.
             offset: the laws and rates of the offset that counts carry at λ = ½, if they do.
         """
-        rest = _share(budget_for_hits(budget, computation_delta), alternatives)
+        rest = share_of_budget(budget_for_hits(budget, computation_delta), alternatives)
         tariff = renyi_tariff(rest, query_epsilon, target, order, offset)
         return cls(budget, tariff, computation_delta, alternatives, individual=individual)
 
@@ -334,7 +329,7 @@ def _reserved(computation_delta: float) -> float:
     return computation_delta * (1 + 2.0**-40)
 
 
-def _share(budget: Budget, alternatives: int) -> Budget:
+def share_of_budget(budget: Budget, alternatives: int) -> Budget:
     """Return one meter's share: δ/k, which for Rényi totals is exactly K - ln k."""
     count = checks.hits(alternatives, "alternatives")
     return budget if count == 1 else Budget(budget.epsilon, math.nextafter(budget.delta / count, 0.0))

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Literal
 
 from targetcharge import checks
 from targetcharge.accounting import prices
-from targetcharge.accounting.budget import largest_query_epsilon
+from targetcharge.accounting.curves import MAX_RHO, BoundedRange, Pure
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
-from targetcharge.accounting.offsets import gumbel_epsilon, gumbel_hits, offset_delta, offset_hits
-from targetcharge.accounting.offsets.bounds import Coupling, running_order, running_total
-from targetcharge.accounting.offsets.games import GumbelGame
+from targetcharge.accounting.exchange import PaidRates, exact_rates, hits_of
+from targetcharge.accounting.meter.at_least import GumbelTariff, SparseTariff
+from targetcharge.accounting.meter.price import Price, no_room, not_covered, too_small
+from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
-    best_order_for_hits,
     renyi_epsilon,
     renyi_hits,
     total_of_budget,
@@ -35,29 +35,15 @@ from targetcharge.accounting.renyi import (
 from targetcharge.accounting.targets import NOT_PRIOR, Everything, NotPrior, Target
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.numerics.rounding import down, from_grains, grains_down, grains_up
+from targetcharge.numerics.search import largest_real
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.curves import Curve
     from targetcharge.accounting.offsets import OffsetNoise
     from targetcharge.accounting.targets import Kind
-
-
-@dataclass(frozen=True)
-class Price:
-    """What one hit costs.
-
-    Attributes:
-        grains: the whole number that the meter counts, at least 1.
-        value: for people: 1.0 hit, or κ.
-        scale: what a grain is: (query ε, kind) for exact accounting, (order,) for Rényi accounting. A meter
-            refuses a price of another scale.
-    """
-
-    grains: int
-    value: float
-    scale: tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -83,7 +69,12 @@ class ExactTariff:
     at_least: Literal[False] = field(default=False, init=False)
 
     def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
-        """Return one hit, if the question is one that was declared when the session opened; else NotAllowed."""
+        """Return one hit, if the question is one that was declared when the session opened; else NotAllowed.
+
+        What is always paid costs as many hits as its curve is worth.
+        """
+        if isinstance(target, Everything) and not carried:
+            return self._always_paid(target.curve or Pure(epsilon))
         epsilon = target.check_epsilon(epsilon)
         if epsilon > self.query_epsilon:
             sentence = (
@@ -101,6 +92,18 @@ class ExactTariff:
             )
             raise NotAllowed(sentence, Setting("meter", "renyi"))
         return self.typical
+
+    def _always_paid(self, curve: Curve) -> Price:
+        """Return the hits that pay for a computation whose every outcome is paid for; else NotAllowed."""
+        hits = hits_of(curve, self.query_epsilon, self.capacity, self.kind)
+        if hits is None:
+            whose = "this exact meter"
+            raise not_covered(whose, curve, self.paid(self.query_epsilon))
+        return Price(hits, float(hits), self.typical.scale)
+
+    def paid(self, epsilon: float) -> PaidRates:
+        """Return what one hit pays for where every outcome is paid for; less for an ε below the query ε."""
+        return exact_rates(min(epsilon, self.query_epsilon), self.kind)
 
     def total(self, grains: int) -> float:
         """Return charged hits as a total of Rényi prices."""
@@ -127,7 +130,8 @@ class RenyiTariff:
 
     def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
         """Return κ at this session's order; NotAllowed if it is infinite."""
-        epsilon = target.check_epsilon(epsilon)
+        curve = target.curve if isinstance(target, Everything) else None
+        epsilon = epsilon if curve is not None else target.check_epsilon(epsilon)
         value = (target.with_offset() if carried else target).kappa(self.order, epsilon)
         if value == math.inf:
             sentence = (
@@ -136,6 +140,11 @@ class RenyiTariff:
             )
             raise NotAllowed(sentence)
         return _price(value, self.order)
+
+    def paid(self, epsilon: float) -> PaidRates:
+        """Return what the price of a test with this ε pays for where every outcome is paid for."""
+        self.quote(NotPrior(None), epsilon)  # refuses an ε without a price
+        return _renyi_rates(self.order, epsilon)
 
     def total(self, grains: int) -> float:
         """Return charged grains as a total of Rényi prices."""
@@ -147,140 +156,18 @@ def first_move(offset: OffsetNoise | None, order: float) -> float:
     return 0.0 if offset is None else prices.q_target(order, offset.offset_epsilon / 2, 1.0)
 
 
-@dataclass(frozen=True)
-class GumbelTariff:
-    """One grain a hit of an at-least question with Gumbel noise and no offset: of each unit's own, in closed form.
-
-    Attributes:
-        query_epsilon: the largest ε of a computation.
-        capacity: the most grains that may ever be charged.
-        order: the Rényi order at which running totals are told.
-        typical: the price of a hit.
-    """
-
-    query_epsilon: float
-    capacity: int
-    order: float
-    typical: Price
-    offset: None = field(default=None, init=False)
-    name: Literal["exact"] = field(default="exact", init=False)
-    at_least: Literal[True] = field(default=True, init=False)
-
-    def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:  # noqa: ARG002 - no offset
-        """Return one hit, for an at-least question; NotAllowed for all others.
-
-        That a question with NotPrior(None) is an at-least question is for the session to check.
-        """
-        if target != NotPrior(None):
-            raise self.refusal(f"{target!r}")
-        if target.check_epsilon(epsilon) > self.query_epsilon:
-            sentence = (
-                f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
-                f" {self.query_epsilon:g}: make it more private, or open the session with "
-            )
-            raise NotAllowed(sentence, Setting("meter", "renyi"))
-        return self.typical
-
-    def refusal(self, asked: str, meter: str = "renyi") -> NotAllowed:
-        """Return the error of a question that this meter does not take, and which meter does."""
-        return _only_at_least("with a budget for every individual the exact meter", asked, meter)
-
-    def total(self, grains: int) -> float:
-        """Return charged hits as a total of Rényi prices."""
-        return grains * GumbelGame(1, 1).kappa(self.order, self.query_epsilon)
-
-
-@dataclass(frozen=True)
-class SparseTariff:
-    """One grain a hit of an at-least question whose number carries the session's offset.
-
-    Attributes:
-        offset: the laws and rates of the offset and of the fresh noise.
-        capacity: the most grains that may ever be charged.
-        order: the Rényi order at which running totals are told; infinite where the guarantee is pure.
-        typical: the price of a hit.
-    """
-
-    offset: OffsetNoise
-    capacity: int
-    order: float
-    typical: Price
-    name: Literal["sparse"] = field(default="sparse", init=False)
-    at_least: Literal[True] = field(default=True, init=False)
-
-    @property
-    def always_paid_epsilon(self) -> float:
-        """Return the largest ε of a computation whose every outcome is paid that costs one hit.
-
-        In a pure session it adds its own ε. Under Gumbel noise bounded range ε2 costs a hit at every λ, and a
-        computation with half of that ε has it (docs/theory/offsets.md#at-least).
-        """
-        return self.offset.query_epsilon / (1 if self.offset.noise == "geometric" else 2)
-
-    def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
-        """Return one hit, for an at-least question at the session's ε or one that is always paid; else NotAllowed.
-
-        That a question with NotPrior(None) is an at-least question is for the session to check.
-        """
-        if target == NotPrior(None) or (carried and isinstance(target, Everything)):
-            return self.typical
-        if isinstance(target, Everything) and target.check_epsilon(epsilon) <= self.always_paid_epsilon:
-            return self.typical
-        if isinstance(target, Everything):
-            sentence = (
-                f"on a sparse meter a computation whose every outcome is paid has epsilon up to"
-                f" {self.always_paid_epsilon:.4g}, and this one has {epsilon:g}: make it more private, or open the"
-                " session with "
-            )
-            raise NotAllowed(sentence, Setting("meter", "renyi"))
-        raise self.refusal(f"{target!r}", "exact" if isinstance(target, NotPrior) else "renyi")
-
-    def refusal(self, asked: str, meter: str = "exact") -> NotAllowed:
-        """Return the error of a question that this meter does not take, and which meter does."""
-        return _only_at_least("a sparse meter", asked, meter)
-
-    def total(self, grains: int) -> float:
-        """Return charged hits as a total of Rényi prices, the offset's first move included; as ε if it is pure."""
-        return running_total(self.offset, grains, self.order)
-
-
-def _only_at_least(whose: str, asked: str, meter: str) -> NotAllowed:
-    sentence = (
-        f"{whose} takes only questions whether a count that no unit lowers is at least a threshold, and"
-        f" {asked} is none: open the session with "
-    )
-    return NotAllowed(sentence, Setting("meter", meter))
+@lru_cache(maxsize=1024)
+def _renyi_rates(order: float, epsilon: float) -> PaidRates:
+    """Return the largest ε, range and shift whose moments at an order are at most the price of a test."""
+    kappa = down(prices.not_prior(order, epsilon))
+    least, most = checks.MIN_QUERY_EPSILON, checks.MAX_QUERY_EPSILON
+    pure = largest_real(lambda rate: Pure(rate).moment(order) <= kappa, least, most, 1e-9)
+    bounded = largest_real(lambda rate: BoundedRange(rate).moment(order) <= kappa, least, most, 1e-9)
+    shift = down(math.sqrt(2 * kappa / (order * (order - 1))))
+    return PaidRates(pure, bounded, min(shift, down(math.sqrt(2 * MAX_RHO))))
 
 
 Tariff = ExactTariff | RenyiTariff | SparseTariff | GumbelTariff
-
-
-@lru_cache(maxsize=64)
-def sparse_tariff(budget: Budget, offset: OffsetNoise, hits: int | None = None) -> SparseTariff:
-    """Return the tariff of a session with this offset: for so many hits if they are covered, else for all.
-
-    To check a number of hits takes a fraction of the time that it takes to find the largest.
-    """
-    rates, laws = (offset.offset_epsilon, offset.query_epsilon), (offset.noise, offset.questions)
-    law = offset.offset_noise or None
-    capacity = hits
-    if hits is None or offset_delta(*rates, hits, budget.epsilon, *laws, offset_noise=law) > budget.delta:
-        capacity = offset_hits(*rates, budget, *laws, offset_noise=law)
-    if not capacity:
-        expected = f"such that ({budget.epsilon:g}, {budget.delta:g}) covers a hit: lower the rates"
-        raise InvalidParameter("query_epsilon", offset.query_epsilon, expected)
-    order = running_order(offset, capacity, budget.delta)
-    return SparseTariff(offset, capacity, order, Price(1, 1.0, (offset,)))
-
-
-@lru_cache(maxsize=64)
-def gumbel_tariff(budget: Budget, query_epsilon: float) -> GumbelTariff:
-    """Return the tariff of each unit of a session that asks at-least questions with Gumbel noise."""
-    capacity = gumbel_hits(query_epsilon, budget)
-    if not capacity:
-        raise too_small(budget, query_epsilon, lambda query: gumbel_epsilon(query, 1, budget.delta))
-    order = best_order_for_hits(GumbelGame(1, 1), query_epsilon, capacity, budget.delta)
-    return GumbelTariff(query_epsilon, capacity, order, Price(1, 1.0, (query_epsilon, "gumbel")))
 
 
 def exact_tariff(
@@ -335,7 +222,7 @@ def _exact_tariff(
         known = hits is not None and coupling.delta(hits, budget.epsilon) <= budget.delta
         capacity = hits if hits is not None and known else coupling.hits(budget)
     if not capacity and offset is not None and exact_hits(query_epsilon, budget, kind):
-        raise _no_room(budget, offset)
+        raise no_room(budget, offset)
     if not capacity:
         raise too_small(budget, query_epsilon, lambda query: one_exact_hit(kind, query, budget.delta))
     order = best_order_for_budget(kind, query_epsilon, budget)
@@ -376,38 +263,11 @@ def _renyi_tariff(
     typical = _price(priced.price(order, query_epsilon), order)
     capacity = grains_down(down(total_of_budget(budget, order) - first_move(offset, order)))
     if offset is not None and capacity < typical.grains:
-        raise _no_room(budget, offset)
+        raise no_room(budget, offset)
     return RenyiTariff(capacity, order, typical, offset)
-
-
-def _no_room(budget: Budget, offset: OffsetNoise) -> InvalidParameter:
-    """Return the error of an offset beside which a budget covers no hit, though it does without."""
-    expected = f"smaller: beside it ({budget.epsilon:g}, {budget.delta:g}) covers no hit"
-    return InvalidParameter("offset_epsilon", offset.offset_epsilon, expected)
 
 
 @lru_cache(maxsize=4096)
 def _price(value: float, order: float) -> Price:
     """Return a Rényi price in grains; cached, since a session quotes the same few over and over."""
     return Price(grains_up(value), value, (order,))
-
-
-def too_small(
-    budget: Budget, query_epsilon: float, one_hit: Callable[[float], float], otherwise: str = ""
-) -> InvalidParameter:
-    """Return the error of a budget that does not cover one hit, with the query ε that would work.
-
-    Args:
-        budget: of the whole session.
-        query_epsilon: what was asked for.
-        one_hit: the ε' of a session with one hit as a function of the query ε.
-        otherwise: what else would work.
-    """
-    largest = largest_query_epsilon(lambda query: one_hit(query) <= budget.epsilon, query_epsilon)
-    if largest is None:
-        advice = f"smaller than {checks.MIN_QUERY_EPSILON:g}, which is useless: raise the budget"
-    else:
-        advice = f"at most {largest:.3g}, or the budget larger"
-    cost = f"({one_hit(query_epsilon):.4g}, {budget.delta:g})"
-    sentence = f"{advice}: one hit costs {cost} and the budget is ({budget.epsilon:g}, {budget.delta:g})"
-    return InvalidParameter("query_epsilon", query_epsilon, sentence + otherwise)

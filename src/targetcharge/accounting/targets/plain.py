@@ -14,6 +14,7 @@ from itertools import accumulate
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
+from targetcharge.accounting.curves import of_plain
 from targetcharge.accounting.targets.between import Between
 from targetcharge.accounting.targets.boundary import Boundary
 from targetcharge.accounting.targets.target import Disagreement, Everything, NotPrior, QTarget
@@ -61,6 +62,8 @@ def kind(target: Target) -> PlainTarget:
             return "QTarget", q
         case Boundary(caution):
             return "Boundary", caution
+        case Everything(curve) if curve is not None:
+            return "Everything", *curve.plain()
         case _:
             return (type(target).__name__,)
 
@@ -79,6 +82,9 @@ def priced_like(known: PlainTarget) -> Target | None:
                 return Boundary(caution)
             case ("Everything",):
                 return Everything()
+            case ("Everything", *parameters):
+                curve = of_plain(tuple(parameters))
+                return None if curve is None else Everything(curve)
             case ("Disagreement",):
                 return Disagreement()
             case _:
@@ -139,6 +145,8 @@ def _words(known: PlainTarget) -> str:
             return f"QTarget({q!r}, {_members(*kept)})"
         case ("Boundary", 1):
             return "Boundary()"
+        case ("Everything", *curve) if curve:
+            return f"Everything({of_plain(tuple(curve))})"
         case (str(name), *parameters):
             return f"{name}({', '.join(map(shown, parameters))})"
         case _:

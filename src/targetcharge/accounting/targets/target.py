@@ -19,7 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from targetcharge.accounting import prices, qvalues
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.search import largest_real
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable, same
+
+if TYPE_CHECKING:
+    from targetcharge.accounting.curves import Curve
 
 _MEMBERS = "a set, list or tuple of outcomes"
 
@@ -206,19 +209,25 @@ class NotPrior(Target):
 @final
 @dataclass(frozen=True)
 class Everything(Target):
-    """All outcomes: what an algorithm pays when nothing is known to be free."""
+    """All outcomes: what an algorithm pays when nothing is known to be free.
+
+    Attributes:
+        curve: what one run may tell; None for what its ε says.
+    """
+
+    curve: Curve | None = None
 
     def __contains__(self, outcome: object) -> bool:
         """Return True."""
         return True
 
     def kappa(self, order: float, epsilon: float) -> float:
-        """Return the Rényi price of the computation itself, the (ε, 1) price."""
-        return prices.q_target(order, epsilon, 1.0)
+        """Return the Rényi price of the computation itself: that of its curve, or the (ε, 1) price."""
+        return prices.q_target(order, epsilon, 1.0) if self.curve is None else self.curve.moment(order)
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
-        """Return (ε, 1)."""
-        return epsilon, 1.0
+        """Return (ε, 1); of a curve without an ε that of one with as much zCDP, ε²/2 = ρ."""
+        return (epsilon if self.curve is None else self.curve.about_epsilon), 1.0
 
     def kind(self, epsilon: float) -> Kind:  # noqa: ARG002 - the same for every ε
         """Return the kind with q = 1."""
