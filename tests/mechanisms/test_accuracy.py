@@ -19,8 +19,9 @@ from targetcharge.mechanisms import (
     noisy_max,
     side_of_threshold,
 )
+from targetcharge.mechanisms.accuracy import Accuracy, above, exactly
 from targetcharge.mechanisms.gauge import COUNTED, gauged, grid
-from targetcharge.mechanisms.noise import Accuracy, NoiseLaw, above, exactly, rate_for
+from targetcharge.mechanisms.noise import NoiseLaw, rate_for
 from targetcharge.randomness import Rate
 
 EPSILONS = [1e-9, 3e-9, 1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 2.5, 3.7, 5.0, 10.0]

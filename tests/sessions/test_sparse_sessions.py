@@ -118,7 +118,7 @@ def test_what_is_always_paid_costs_a_hit(law):
         assert opened.ask(noisy_count(len, law.query_epsilon, monotone=True), tc.Everything()).hit
         assert opened.ask(noisy_count(len, law.query_epsilon / 2), tc.Everything()).hit
         assert opened.meter.hits == 2
-        with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.045.* open the session with meter='renyi'"):
+        with pytest.raises(tc.NotAllowed, match=r"epsilon up to 0\.045.*open the session with meter='renyi'"):
             opened.ask(noisy_count(len, law.query_epsilon), tc.Everything())
 
 

@@ -28,15 +28,19 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 import numpy as np
 
 from targetcharge import checks
+from targetcharge.accounting.curves import BoundedRange, Concentrated
 from targetcharge.accounting.targets import Everything, NotPrior, QTarget
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from targetcharge.accounting.curves import Curve
     from targetcharge.accounting.targets import Target
-    from targetcharge.mechanisms.noise import Accuracy, NoiseOf
+    from targetcharge.mechanisms.accuracy import Accuracy, Range
+    from targetcharge.mechanisms.noise import NoiseOf
+    from targetcharge.mechanisms.paid import PaidNoise
     from targetcharge.randomness import Entropy
 
     Support = type[Target] | Target
@@ -108,7 +112,8 @@ class Algorithm:
 
     Attributes:
         name: what the transcript calls it; public.
-        epsilon: its ε. For a wrapped algorithm that of one run, which is what the wrapper's target prices.
+        epsilon: its ε; infinite if it has none, and its curve says all. For a wrapped algorithm that of one run,
+            which is what the wrapper's target prices.
         delta: the δ of everything that one call runs.
         run: draws one outcome. Only a session calls it, once what it may cost is reserved.
         targets: the targets whose price is true of it: a type stands for all targets of that type.
@@ -119,6 +124,9 @@ class Algorithm:
         prior: the earlier value that UNCHANGED stands for, if it publishes that.
         question: what it answers, as canonical JSON, if it is about a table.
         counted: how it is drawn with other noise, if what it makes noisy is a count that no unit lowers.
+        paid: how it is drawn where its every outcome is paid for, with what a session's meter lets it be.
+        interval: where the true value lies, from an outcome as it was drawn, if that says more than its accuracy.
+        margin: of a mean: it is off by at most so much divided by the number of units, in 95% of draws.
         carries: whether its data comes with the offset of a session.
     """
 
@@ -134,6 +142,9 @@ class Algorithm:
     prior: float | None = None
     question: str = ""
     counted: Counted | None = None
+    paid: Callable[[PaidNoise], Algorithm] | None = None
+    interval: Callable[[Any], Range] | None = None
+    margin: float = 0.0
     carries: bool = False
 
     def supports(self, target: Target) -> bool:
@@ -142,13 +153,18 @@ class Algorithm:
 
     def __repr__(self) -> str:
         """Return the name and what it costs; public."""
-        return f"<{self.name}, epsilon={self.epsilon:g}, delta={self.delta:g}>"
+        curve = self.default_target.curve if isinstance(self.default_target, Everything) else None
+        private = f"epsilon={self.epsilon:g}" if curve is None else str(curve)
+        return f"<{self.name}, {private}, delta={self.delta:g}>"
 
 
 def _implies(declared: Support, asked: Target) -> bool:
-    """Return whether a declared target makes the asked one true: itself, or the same members with a smaller q."""
+    """Return whether a declared target makes the asked one true: itself, or the same members with a smaller q.
+
+    A curve is true only of what has declared it.
+    """
     if isinstance(declared, type):
-        return type(asked) is declared
+        return type(asked) is declared and getattr(asked, "curve", None) is None
     if isinstance(declared, QTarget) and isinstance(asked, QTarget):
         return asked.q <= declared.q and asked.members == declared.members
     return type(declared) is type(asked) and declared == asked
@@ -175,8 +191,34 @@ def redrawn(algorithm: Algorithm, noise_of: NoiseOf) -> Algorithm:
     if algorithm.counted is None:
         raise InvalidParameter("algorithm", algorithm, "one whose count is declared monotone")
     drawn = algorithm.counted.redrawn(noise_of)
+    return _with_run_of(algorithm, drawn)
+
+
+def paid(algorithm: Algorithm, noise: PaidNoise) -> Algorithm:
+    """Return an algorithm as it is drawn where its every outcome is paid for, the same in name and question."""
+    if algorithm.paid is None:
+        return algorithm
+    drawn = algorithm.paid(noise)
     return replace(
-        algorithm, run=drawn.run, oracle=drawn.oracle, accuracy=drawn.accuracy, counted=None, carries=drawn.carries
+        _with_run_of(algorithm, drawn),
+        targets=drawn.targets,
+        default_target=drawn.default_target,
+        publish=drawn.publish,
+        interval=drawn.interval,
+        margin=drawn.margin,
+    )
+
+
+def _with_run_of(algorithm: Algorithm, drawn: Algorithm) -> Algorithm:
+    """Return an algorithm that draws as another does."""
+    return replace(
+        algorithm,
+        run=drawn.run,
+        oracle=drawn.oracle,
+        accuracy=drawn.accuracy,
+        counted=None,
+        paid=None,
+        carries=drawn.carries,
     )
 
 
@@ -202,32 +244,40 @@ def _never_run(*_: object) -> object:
 
 
 def private(
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
     *,
+    rho: float | None = None,
+    bounded_range: float | None = None,
     targets: Sequence[QTarget] = (),
     name: str | None = None,
 ) -> Callable[[Callable[..., object]], Algorithm]:
     """Return a decorator that turns a function into an algorithm.
 
     The declaration is taken at its word: for any two neighbouring datasets the function's outcomes are
-    (ε, δ)-indistinguishable, it keeps nothing of the data, and every run draws fresh, independent randomness
-    (`tc.twice` relies on it). A second parameter called `entropy` receives the session's source of random bits;
-    the samplers of `targetcharge.randomness` take it.
+    (ε, δ)-indistinguishable (or what else is declared, but for δ), it keeps nothing of the data, and every run
+    draws fresh, independent randomness (`tc.twice` relies on it). A second parameter called `entropy` receives the
+    session's source of random bits; the samplers of `targetcharge.randomness` take it.
 
     Args:
-        epsilon: ε of one run.
+        epsilon: ε of one run. Give this, rho or bounded_range.
         delta: δ of one run.
+        rho: ρ of one run that is ρ-zCDP, such as Gaussian noise: its every outcome is paid for.
+        bounded_range: the length of an interval that all log-ratios of one run lie in, as of the exponential
+            mechanism. It is ε-DP too; asked without a target, its every outcome is paid for, which costs less.
         targets: q-targets the author vouches for, besides any prior and everything.
         name: what the transcript calls it; the function's name if None.
     """
     if callable(epsilon):
         raise InvalidParameter("epsilon", epsilon, "a number: write @private(epsilon=0.1) above the function")
-    epsilon, delta = checks.query_epsilon(epsilon, "epsilon"), checks.delta(delta)
+    epsilon, curve, delta = *_declared_curve(epsilon, rho, bounded_range), checks.delta(delta)
     if not isinstance(targets, tuple | list) or not all(isinstance(target, QTarget) for target in targets):
         raise InvalidParameter("targets", targets, "a list of QTarget")
+    if targets and rho is not None:
+        raise InvalidParameter("targets", targets, "left out where ", Parameter("rho"), " is given")
     if name is not None:
         checked_name(name)
+    supported = (*ANY_PRIOR, *targets) if epsilon < math.inf else ()
 
     def declare(function: Callable[..., object]) -> Algorithm:
         algorithm = Algorithm(
@@ -235,13 +285,33 @@ def private(
             epsilon=epsilon,
             delta=delta,
             run=function if takes_entropy(function) else lambda data, _: function(data),
-            targets=(*ANY_PRIOR, *targets),
+            targets=supported if curve is None else (*supported, Everything(curve)),
+            default_target=None if curve is None else Everything(curve),
         )
         for attribute, value in (("__doc__", function.__doc__), ("__wrapped__", function)):
             object.__setattr__(algorithm, attribute, value)
         return algorithm
 
     return declare
+
+
+def _declared_curve(
+    epsilon: float | None, rho: float | None, bounded_range: float | None
+) -> tuple[float, Curve | None]:
+    """Return the ε of what was declared, infinite if it has none, and its curve if that says more."""
+    given = {"epsilon": epsilon, "rho": rho, "bounded_range": bounded_range}
+    said = [name for name, value in given.items() if value is not None]
+    if len(said) != 1:
+        first = said[0] if said else "epsilon"
+        expected = (
+            "given alone: one of epsilon, rho and bounded_range" if said else "given, or rho or bounded_range"
+        )
+        raise InvalidParameter(first, given[first], expected)
+    if rho is not None:
+        return math.inf, Concentrated(rho)
+    if bounded_range is not None:
+        return BoundedRange(bounded_range).epsilon, BoundedRange(bounded_range)
+    return checks.query_epsilon(epsilon, "epsilon"), None  # type: ignore[arg-type]  # it is not None
 
 
 def takes_entropy(function: object) -> bool:

@@ -19,9 +19,10 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import Accuracy, above
 from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
 from targetcharge.mechanisms.gauge import COUNTED
-from targetcharge.mechanisms.noise import Accuracy, Carried, CountNoise, above
+from targetcharge.mechanisms.noise import Carried, CountNoise
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
 if TYPE_CHECKING:

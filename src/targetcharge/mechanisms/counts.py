@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, final
 from targetcharge import checks
 from targetcharge.accounting.targets import Between, NotPrior
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import Accuracy
 from targetcharge.mechanisms.algorithm import ANY_PRIOR, Algorithm, Counted, algorithm_name
-from targetcharge.mechanisms.noise import Accuracy, CountNoise
+from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.mechanisms.ranges import ITSELF, NoisyOracle, Ranges, RedrawnOracle, changed_ranges, on_lattice
 from targetcharge.outcomes import UNCHANGED, Side
 

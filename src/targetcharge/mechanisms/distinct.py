@@ -34,10 +34,10 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
+from targetcharge.mechanisms.accuracy import Accuracy, above, exactly
 from targetcharge.mechanisms.algorithm import Algorithm, algorithm_name
 from targetcharge.mechanisms.gauge import Gauge
 from targetcharge.mechanisms.keyed_hash import KeyedHash
-from targetcharge.mechanisms.noise import Accuracy, above, exactly
 from targetcharge.numerics.rounding import down
 from targetcharge.numerics.search import largest_integer
 from targetcharge.randomness.entropy import WORD_BITS

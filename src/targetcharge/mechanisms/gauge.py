@@ -113,4 +113,6 @@ def gauged(algorithm: Algorithm, gauge: Gauge) -> Algorithm:
     if counted is not None:
         redrawn = counted.redrawn
         counted = replace(counted, redrawn=lambda noise_of: gauged(redrawn(noise_of), gauge))
-    return replace(algorithm, run=run, oracle=None, accuracy=shown, counted=counted)
+    paid = algorithm.paid
+    shown_paid = None if paid is None else lambda noise: gauged(paid(noise), gauge)
+    return replace(algorithm, run=run, oracle=None, accuracy=shown, counted=counted, paid=shown_paid)

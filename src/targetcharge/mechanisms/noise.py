@@ -1,41 +1,35 @@
-"""The noise of counts: its rate for a sensitivity, its law, and what a noisy outcome says about the true value.
+"""The noise of counts: its rate for a sensitivity, and its law. All of it is known from public facts only.
 
-An outcome stands for a range of noisy integers; the true one lies within a margin of it, in at least 95% of draws.
-All of it is known from public facts only.
-
->>> from fractions import Fraction
->>> from targetcharge.mechanisms.gauge import grid
 >>> rate = rate_for(0.3, sensitivity=3)
 >>> rate.numerator / rate.denominator <= 0.1
 True
 >>> law = NoiseLaw.of(rate)
 >>> round(law.mass(0) + 2 * law.at_least(1), 15), law.margin()
 (1.0, 30)
->>> accuracy = Accuracy.of(CountNoise.natural(0.1, sensitivity=1), exactly)
->>> accuracy.scale > 10, accuracy.margin, accuracy.interval(1000)
-(True, 30, (970, 1030))
->>> accuracy.through(grid(Fraction(1, 100))).interval(12.5)
-(12.2, 12.8)
+>>> noise = CountNoise.natural(0.1, sensitivity=1)
+>>> noise.margins, noise.margins_of_rank(1, 1000)  # the largest of a thousand is off by more
+((30, 30), (30, 99))
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import numpy as np
 
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.mechanisms.gauge import COUNTED
 from targetcharge.numerics.rounding import quotient_down
 from targetcharge.numerics.search import smallest_integer
 from targetcharge.randomness import (
     Entropy,
     Rate,
+    discrete_gaussian,
+    discrete_gaussian_array,
     discrete_gumbel,
     discrete_gumbel_array,
     discrete_laplace,
@@ -49,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from targetcharge.accounting import OffsetNoise
-    from targetcharge.mechanisms.gauge import Gauge, Number
     from targetcharge.randomness.laws import Noise
 
 CONFIDENCE: Final = laws.CONFIDENCE
@@ -58,12 +51,6 @@ NoiseLaw = laws.LaplaceLaw
 """The law of the noise of counts."""
 
 _MOST_OFFSETS: Final = 200_000
-
-Range = tuple[int | float | None, int | float | None]
-"""From the lowest to the highest value; None where it has no end."""
-
-Span = Callable[[Any], Range | None]
-"""From an outcome to the noisy values that it stands for, in steps; None if it says nothing of them."""
 
 
 def rate_for(epsilon: float, sensitivity: int, *, shifts: int = 1) -> Rate:
@@ -93,7 +80,7 @@ class CountNoise:
 
     Attributes:
         noise: the law of the fresh noise.
-        rate: of its decay, for one step of the lattice.
+        rate: of its decay, for one step of the lattice; of Gaussian noise 1/σ.
         lattice: how many of its steps are one of the count.
         weight: how many of its steps one step of the offset moves it.
         offset: the session's laws; None if the count carries no offset.
@@ -149,8 +136,7 @@ class CountNoise:
         """Return the law of the fresh noise alone, in steps of the lattice."""
         if self.noise == "laplace":
             return NoiseLaw.of(self.rate)
-        none, certain = np.zeros(1), np.ones(1)
-        return TotalLaw(laws.law_of(self.noise, self.rate), centre(self.noise, self.rate), none, certain)
+        return _alone(self)
 
     @property
     def law(self) -> laws.LaplaceLaw | TotalLaw:
@@ -161,6 +147,15 @@ class CountNoise:
     def margins(self) -> tuple[int, int]:
         """Return how far below and above the true count a noisy one is, in at least 95% of draws."""
         return _margins(self)
+
+    def margins_of_rank(self, rank: int, candidates: int) -> tuple[int, int]:
+        """Return the same of the count whose noisy one is the largest, second largest, … of so many.
+
+        If it is too high by some amount, so is the noise of one of all candidates; if it is too low, that of one
+        of those with the `rank` largest true counts (docs/theory/tables.md#intervals-of-what-was-selected).
+        """
+        lowest = 1 << (rank - 1).bit_length()  # a power of two: few margins are computed
+        return _margin_of_extreme(self, lowest, -1), _margin_of_extreme(self, candidates, +1)
 
     @property
     def standard_deviation(self) -> float:
@@ -195,6 +190,7 @@ _SAMPLERS: Final[dict[Noise, tuple[Callable[[Entropy, Rate], int], Callable[[Ent
     "laplace": (discrete_laplace, discrete_laplace_array),
     "geometric": (geometric, geometric_array),
     "gumbel": (discrete_gumbel, discrete_gumbel_array),
+    "gaussian": (discrete_gaussian, discrete_gaussian_array),
 }
 
 
@@ -267,6 +263,32 @@ def _margins(noise: CountNoise) -> tuple[int, int]:
     return noise.law.margins()
 
 
+@lru_cache(maxsize=1024)
+def _margin_of_extreme(noise: CountNoise, count: int, side: Literal[-1, 1]) -> int:
+    """Return how far above (below) the truth the largest (smallest) of so many noises is, in 97.5% of draws.
+
+    All of them share the offset, if there is one.
+    """
+    if count == 1:
+        return noise.margins[(1 + side) // 2]
+    law, tail = noise.law, (1 - CONFIDENCE) / 2
+    total = law if isinstance(law, TotalLaw) else _alone(noise)
+    one_beyond = total.fresh.at_least_array if side > 0 else total.fresh.at_most_array
+
+    def rarely_beyond(far: int) -> bool:
+        beyond = np.minimum(one_beyond(side * (far + 1) + total.middle + total.moved), 1 - 1e-16)
+        return float(total.masses @ -np.expm1(count * np.log1p(-beyond))) <= tail
+
+    most = 64 + 64 * math.ceil(math.sqrt(total.variance)) * (1 + count.bit_length())
+    return smallest_integer(rarely_beyond, -most, most)
+
+
+def _alone(noise: CountNoise) -> TotalLaw:
+    """Return the law of the fresh noise alone."""
+    none, certain = np.zeros(1), np.ones(1)
+    return TotalLaw(laws.law_of(noise.noise, noise.rate), centre(noise.noise, noise.rate), none, certain)
+
+
 @lru_cache(maxsize=256)
 def _total_law(noise: CountNoise) -> TotalLaw:
     assert noise.offset is not None  # noqa: S101 - asked for by CountNoise.law
@@ -294,92 +316,3 @@ def _points(name: Noise, rate: Rate, most: int) -> tuple[NDArray[np.float64], ND
     starts = np.arange(first, last + 1, stride)
     masses = np.diff(law.at_most_array(np.append(starts - 1.0, last + 0.0)))
     return np.asarray(starts + (stride - 1) / 2 - centre(name, rate), np.float64), masses
-
-
-# Accuracy
-
-
-@final
-@dataclass(frozen=True)
-class Accuracy:
-    """How far a noisy value may be from the true one.
-
-    Attributes:
-        scale: of Laplace noise with this standard deviation, as it is shown.
-        margins: the noise is at most so far below and above the truth, with a probability of at least 95%, in
-            steps of its lattice.
-        span: the noisy values that an outcome stands for, in steps.
-        gauge: how steps are shown.
-        lattice: how many steps of the noise are one step.
-    """
-
-    scale: float
-    margins: tuple[int, int]
-    span: Span
-    gauge: Gauge = COUNTED
-    lattice: int = 1
-
-    @staticmethod
-    def of(noise: CountNoise, span: Span) -> Accuracy:
-        """Return the accuracy of a count with this noise."""
-        if noise.offset is None and noise.noise == "laplace":
-            return Accuracy(noise.rate.denominator / noise.rate.numerator, noise.margins, span)
-        return Accuracy(noise.standard_deviation / math.sqrt(2), noise.margins, span, lattice=noise.lattice)
-
-    @property
-    def margin(self) -> int:
-        """Return how far off a noisy value is either way, in steps."""
-        return -(-max(self.margins) // self.lattice)
-
-    def through(self, gauge: Gauge) -> Accuracy:
-        """Return the accuracy of the same noise, shown through a gauge."""
-        step = gauge.value(1) - gauge.value(0)
-        return replace(self, scale=self.scale * step, gauge=gauge)
-
-    def interval(self, outcome: object) -> Range | None:
-        """Return where the true value lies; None for an end that is open."""
-        gauge = self.gauge
-        if gauge is not COUNTED and isinstance(outcome, int | float) and not isinstance(outcome, bool):
-            outcome = gauge.steps(outcome)
-        span = self.span(outcome)
-        if span is None:
-            return None
-        low, high = span
-        least = None if low is None else self._least(low)
-        most = None if high is None else self._most(high)
-        if gauge is COUNTED:
-            return least, most
-        if least is not None and low is not None:
-            least = math.floor(least) - gauge.blur(math.floor(low))
-        if most is not None and high is not None:
-            most = math.ceil(most) + gauge.blur(math.ceil(high))
-            if gauge.full is not None and most >= gauge.full:
-                most = None
-        return None if least is None else gauge.value(int(least)), None if most is None else gauge.value(int(most))
-
-    def _least(self, low: Number) -> Number:
-        """Return the fewest steps that a noisy value of `low`, rounded to it, may stand for."""
-        if self.lattice == 1:
-            return low - self.margins[1]
-        rounded = (self.lattice - 1) // 2
-        return -(-(math.floor(low) * self.lattice - rounded - self.margins[1]) // self.lattice)
-
-    def _most(self, high: Number) -> Number:
-        """Return the most steps that a noisy value up to `high`, rounded to it, may stand for."""
-        if self.lattice == 1:
-            return high + self.margins[0]
-        return ((math.ceil(high) + 1) * self.lattice - 1 + self.margins[0]) // self.lattice
-
-
-def exactly(outcome: Any) -> Range | None:  # noqa: ANN401 - whatever was published
-    """Return the span of an outcome that is the noisy value itself."""
-    return (outcome, outcome) if type(outcome) is int or type(outcome) is float else None
-
-
-def above(most: Number) -> Span:
-    """Return the span of a noisy value that is published above `most`, and of None for all up to it."""
-
-    def span(outcome: object) -> Range | None:
-        return (None, most) if outcome is None else exactly(outcome)
-
-    return span

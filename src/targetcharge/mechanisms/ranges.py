@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.mechanisms.noise import Carried, CountNoise, NoiseLaw, exactly
+from targetcharge.mechanisms.accuracy import exactly
+from targetcharge.mechanisms.noise import Carried, CountNoise, NoiseLaw
 from targetcharge.outcomes import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from targetcharge.mechanisms.noise import Range, TotalLaw
+    from targetcharge.mechanisms.accuracy import Range
+    from targetcharge.mechanisms.noise import TotalLaw
 
     Count = Callable[[Any], int]
     """A function of the data whose value is an integer."""

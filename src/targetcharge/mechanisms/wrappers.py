@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from targetcharge import checks
 from targetcharge.accounting.targets import Boundary, Disagreement, NotPrior
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.mechanisms.algorithm import Algorithm, Counted, checked_name, redrawn
+from targetcharge.mechanisms.algorithm import Algorithm, Counted, checked_name, private, redrawn
 from targetcharge.outcomes import BOUNDARY, publishable, same
 from targetcharge.randomness import bernoulli
 
@@ -156,7 +156,7 @@ def _unwrapped(algorithm: object, wrapper: str) -> Algorithm:
         expected = "an algorithm of tc.mechanisms, or a function declared with @tc.private"
         raise InvalidParameter("algorithm", algorithm, expected)
     if NotPrior not in algorithm.targets:
-        msg = f"{wrapper} takes an algorithm that is not wrapped, and {algorithm.name} is: wrap what is inside it"
+        msg = f"{wrapper} takes an ε-DP algorithm that is not wrapped, and {algorithm.name} is none"
         raise NotAllowed(msg)
     return algorithm
 
@@ -171,13 +171,13 @@ def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None
     interactive one) cannot be told beforehand: it fails when it is run.
 
     Args:
-        measurement: a measurement whose privacy is told in pure or approximate DP.
+        measurement: a measurement whose privacy is told in ε, (ε, δ) or the ρ of zCDP, exact or approximate.
         d_in: how far apart neighbouring datasets are in its input metric: the most rows of a unit.
         name: what the transcript calls it.
 
     Raises:
-        NotAllowed: if `opendp` is not installed, or the measurement has another privacy measure (zCDP, Rényi,
-            a privacy curve) or a metric of replaced rows.
+        NotAllowed: if `opendp` is not installed, or the measurement has another privacy measure (Rényi, a privacy
+            curve) or a metric of replaced rows.
         InvalidParameter: if it is no measurement, or its privacy map does not take `d_in`.
     """
     opendp = _opendp()
@@ -185,7 +185,7 @@ def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None
         raise InvalidParameter("measurement", measurement, "an OpenDP Measurement (an odometer is none)")
     label = "opendp" if name is None else checked_name(name)
     _check_metric(str(measurement.input_metric))
-    epsilon, delta = _privacy(opendp, measurement, d_in)
+    loss, delta, of_zcdp = _privacy(opendp, measurement, d_in)
 
     def run(data: object, entropy: Entropy) -> object:  # noqa: ARG001 - OpenDP draws its own randomness
         outcome = measurement(data)
@@ -195,10 +195,11 @@ def from_opendp(measurement: object, d_in: float = 1, *, name: str | None = None
         return outcome
 
     try:
-        return Algorithm(label, checks.query_epsilon(epsilon), checks.delta(delta), run)
+        curve = {"rho": loss} if of_zcdp else {"epsilon": loss}
+        return private(delta=delta, name=label, **curve)(run)  # type: ignore[arg-type]  # one of the two
     except InvalidParameter as out_of_range:
         expected = (
-            f"one whose privacy map gives {out_of_range.expected}; at d_in {d_in!r} it gives {(epsilon, delta)}"
+            f"one whose privacy map gives {out_of_range.expected}; at d_in {d_in!r} it gives {(loss, delta)}"
         )
         raise InvalidParameter("measurement", label, expected) from None
 
@@ -220,14 +221,19 @@ def _check_metric(metric: str) -> None:
         raise NotAllowed(msg)
 
 
-def _privacy(opendp: Any, measurement: Any, d_in: float) -> tuple[float, float]:  # noqa: ANN401 - an optional module
-    """Return (ε, δ) by the privacy map, which rounds up."""
+def _privacy(
+    opendp: Any,  # noqa: ANN401 - an optional module
+    measurement: Any,  # noqa: ANN401 - an optional module
+    d_in: float,
+) -> tuple[float, float, bool]:
+    """Return ε or ρ, and δ, by the privacy map, which rounds up; and whether it is ρ."""
     measure = measurement.output_measure
-    pure = opendp.max_divergence()
-    if measure not in (pure, opendp.approximate(pure)):
+    pure, concentrated = opendp.max_divergence(), opendp.zero_concentrated_divergence()
+    exact = (pure, concentrated)
+    if measure not in (*exact, *map(opendp.approximate, exact)):
         msg = (
-            f"its privacy is told in {measure}; only MaxDivergence and Approximate(MaxDivergence), ε and (ε, δ),"
-            " can be charged: see opendp.combinators.make_fix_delta and make_zCDP_to_approxDP"
+            f"its privacy is told in {measure}; only MaxDivergence and ZeroConcentratedDivergence, exact or"
+            " approximate, can be charged: see opendp.combinators.make_fix_delta"
         )
         raise NotAllowed(msg)
     module: Any = import_module("opendp.mod")
@@ -237,4 +243,5 @@ def _privacy(opendp: Any, measurement: Any, d_in: float) -> tuple[float, float]:
     except (TypeError, ValueError, ArithmeticError, *errors) as error:
         expected = f"a distance that the measurement's privacy map takes, in {measurement.input_metric}"
         raise InvalidParameter("d_in", d_in, expected) from error
-    return (loss, 0.0) if measure == pure else loss
+    of_zcdp = measure in (concentrated, opendp.approximate(concentrated))
+    return (loss, 0.0, of_zcdp) if measure in exact else (*loss, of_zcdp)

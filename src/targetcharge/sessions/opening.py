@@ -15,9 +15,10 @@ from targetcharge.accounting.meter.choosing import (
     ExactSession,
     GumbelSession,
     RenyiSession,
+    SessionToOpen,
     rates,
 )
-from targetcharge.accounting.meter.meter import budget_for_hits
+from targetcharge.accounting.meter.meter import budget_for_hits, share_of_budget
 from targetcharge.accounting.offsets import OffsetNoise, least_noise
 from targetcharge.accounting.offsets.least_noise import best_offset
 from targetcharge.accounting.targets import NotPrior, Target
@@ -38,8 +39,8 @@ MEMORY: Final = ":memory:"
 
 METERS: Final = ("exact", "renyi", "sparse")
 
-QUERY_EPSILON: Final = 0.1
-"""Of one computation of a new ledger of a table, where the owner does not say."""
+HITS: Final = 10
+"""That a new ledger of a table covers, where the owner says neither how many nor which query ε."""
 
 _PLAIN: Final = NotPrior(prior=False)
 
@@ -149,28 +150,38 @@ class Declaration:
         """Return what was declared, with the laws and rates to make a ledger with."""
         if self.meter == "sparse":
             return self._sparse()
-        usual = QUERY_EPSILON if self.hits is None else None
-        query = usual if self.query_epsilon is None else self.query_epsilon
+        query, hits = self.query_epsilon, self._wanted
         if self.noise == "gumbel":
-            found = rates(GumbelSession(self._left), query_epsilon=query, hits=self.hits)
-            return replace(self, query_epsilon=found.query_epsilon, hits=found.hits)
-        session = (
-            ExactSession(self._left, self.targets)
-            if self.meter == "exact"
-            else RenyiSession(self._left, self.targets[0])
-        )
+            chosen = rates(GumbelSession(self._left), query_epsilon=query, hits=hits)
+            return replace(self, query_epsilon=chosen.query_epsilon, hits=chosen.hits)
+        if self.alternatives:
+            return self if query is not None else replace(self, query_epsilon=self._query_of_alternatives())
+        session = self._session(self._left, self.targets)
         if self.offset_epsilon is not None:
             assert query is not None  # noqa: S101 - checked when it was declared
             if self.hits is not None and not session.affords(query, self.hits, self.offset_epsilon):
                 expected = f"fewer at query ε {query:g} beside an offset with rate {self.offset_epsilon:g}"
                 raise InvalidParameter("hits", self.hits, expected)
             return replace(self, offset=OffsetNoise(self.offset_epsilon, 2 * query))
-        wanted: dict[str, Any] = {"query_epsilon": query, "hits": self.hits}
-        wanted["offset"] = self.counts and not self.individual and not self.alternatives
-        if not wanted["offset"] and self.hits is None:
-            return replace(self, query_epsilon=query)  # nothing else is to be chosen
-        found = rates(session, **wanted)
-        return replace(self, query_epsilon=found.query_epsilon, offset=found.offset, hits=found.hits)
+        offset = self.counts and not self.individual
+        if not offset and hits is None:
+            return self  # nothing else is to be chosen
+        chosen = rates(session, query_epsilon=query, hits=hits, offset=offset)
+        return replace(self, query_epsilon=chosen.query_epsilon, offset=chosen.offset, hits=chosen.hits)
+
+    def _session(self, budget: Budget, targets: tuple[Target, ...]) -> SessionToOpen:
+        return ExactSession(budget, targets) if self.meter == "exact" else RenyiSession(budget, targets[0])
+
+    def _query_of_alternatives(self) -> float:
+        """Return the largest query ε at which every alternative's meter covers as many hits as usual."""
+        share = share_of_budget(self._left, len(self.alternatives))
+        sessions = [self._session(share, (target,)) for target in self.alternatives]
+        return min(rates(session, hits=HITS).query_epsilon for session in sessions)
+
+    @property
+    def _wanted(self) -> int | None:
+        """Return how many hits a new ledger is to cover; None for what the query ε buys."""
+        return HITS if self.hits is None and self.query_epsilon is None else self.hits
 
     @property
     def _left(self) -> Budget:
@@ -200,16 +211,17 @@ class Declaration:
         if self.query_epsilon is not None and not budget.delta:
             expected = "left out where delta is 0: give "
             raise InvalidParameter("query_epsilon", self.query_epsilon, expected, Parameter("hits"))
+        hits = self._wanted
         if self.query_epsilon is not None:
-            offset = best_offset(budget, self.query_epsilon, self.hits)
-        elif self.hits is not None:
-            offset = least_noise(budget, self.hits).law
+            offset = best_offset(budget, self.query_epsilon, hits)
+        elif hits is not None and (self.counts or self.hits is not None):
+            offset = least_noise(budget, hits).law
         else:
             instead = Parameter("query_epsilon")
             raise InvalidParameter(
                 "hits", None, "given for a new sparse meter; ", instead, " may be given instead"
             )
-        return replace(self, query_epsilon=offset.query_epsilon, offset=offset)
+        return replace(self, query_epsilon=offset.query_epsilon, offset=offset, hits=hits)
 
     def meters(self, order: float | None = None) -> tuple[Meter, ...]:
         """Return the meters: one, or one for each alternative.

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from targetcharge.accounting.meter import Price
 from targetcharge.accounting.targets import Everything, NotPrior, Target
 from targetcharge.accounting.targets.plain import in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger import Answer, Most
 from targetcharge.mechanisms import Algorithm, Batch
-from targetcharge.mechanisms.algorithm import redrawn
+from targetcharge.mechanisms.algorithm import batch_algorithm, redrawn
 from targetcharge.mechanisms.batch import NoisyCounts
 from targetcharge.mechanisms.noise import Carried, CountNoise
+from targetcharge.mechanisms.paid import PaidNoise, paid
 from targetcharge.numerics.rounding import up
 from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from targetcharge.ledger import Pending
     from targetcharge.ledger.answer import Call
     from targetcharge.mechanisms.noise import NoiseOf
+    from targetcharge.mechanisms.picks import Parts, Several
     from targetcharge.randomness import Entropy
 
 _REMEMBERED: Final = 1024
@@ -76,9 +79,11 @@ class Priced:
 
     def draw(self, data: object, entropy: Entropy) -> object:
         """Run the algorithm: the data is touched here, and nowhere else."""
-        if type(data) is Carried and not self.algorithm.carries:
-            data = data.data
-        return publishable(self.algorithm.run(data, entropy))
+        return publishable(self.algorithm.run(self.data(data), entropy))
+
+    def data(self, data: object) -> object:
+        """Return what the algorithm gets of a session's data: the offset only if it carries it."""
+        return data.data if type(data) is Carried and not self.algorithm.carries else data
 
     def answer(
         self,
@@ -91,8 +96,9 @@ class Priced:
         key: object = None,
         candidate: int | None = None,
         release: int | None = None,
+        drawn: object = None,
     ) -> Answer:
-        """Return the answer, with what it charges."""
+        """Return the answer, with what it charges; `drawn` is the outcome of which something is published."""
         price, grains = 0.0, self.free
         hit = True in hits
         if hit:
@@ -103,6 +109,8 @@ class Priced:
             price, grains = max(value for value, _ in paid), tuple(charged for _, charged in paid)
         algorithm, accuracy = self.algorithm, self.algorithm.accuracy
         scale, interval = (0.0, None) if accuracy is None else (accuracy.scale, accuracy.interval(published))
+        if algorithm.interval is not None:
+            interval = algorithm.interval(drawn)
         return Answer(
             published,
             hit,
@@ -110,7 +118,7 @@ class Priced:
             seq,
             algorithm.name,
             self.plain_targets,
-            algorithm.epsilon,
+            algorithm.epsilon if algorithm.epsilon < math.inf else 0.0,
             algorithm.delta,
             received,
             grains,
@@ -154,8 +162,11 @@ class PriceList:
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
             raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
+        drawn = self.own(algorithm, chosen)
+        if algorithm.paid is not None and isinstance(chosen, Everything) and drawn.default_target is not None:
+            chosen = drawn.default_target  # what is paid for follows from how it is drawn here
         chosen = canonical_target(chosen)
-        return self._priced(self.own(algorithm, chosen), chosen)
+        return self._priced(drawn, chosen)
 
     def test(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.test`: free is False, or the algorithm's own "nothing to say"."""
@@ -176,7 +187,7 @@ class PriceList:
 
     def release(self, algorithm: Algorithm) -> Priced:
         """Return the question of `Session.release`: nothing is free but silence."""
-        return self._alone(self.own(algorithm, _RELEASE), _RELEASE, "release")
+        return self._alone(self.own(_held(algorithm), _RELEASE), _RELEASE, "release")
 
     def candidate(self, algorithm: Algorithm) -> Priced:
         """Return the question of one candidate of `Session.select`.
@@ -190,12 +201,23 @@ class PriceList:
                 among = f"a selection among {algorithm.name}"
                 raise self._tariff.refusal(among)
         return self._known("select", algorithm) or self._remember(
-            "select", algorithm, self._alone(self.own(algorithm, _RELEASE), _RELEASE, "select")
+            "select", algorithm, self._alone(self.own(_held(algorithm), _RELEASE), _RELEASE, "select")
         )
 
     def candidates(self, batch: Batch) -> list[Priced]:
         """Return the questions of a batch whose members are the candidates of `Session.select`."""
         return [self._alone(algorithm, _RELEASE, "select") for algorithm in batch.algorithms]
+
+    def several(self, several: Several) -> tuple[Parts, Priced]:
+        """Return how several outcomes are drawn here, each of them always paid for, and the question of each."""
+        if self._alternatives:
+            raise _only_ask()
+        parts = several.parts(paid_noise(self._tariff, several.epsilon))
+        quoted = [self._meters[0].quote(target, several.epsilon) for target in parts.paid]
+        price = Price(sum(one.grains for one in quoted), sum(one.value for one in quoted), quoted[0].scale)
+        named = batch_algorithm(several.name, several.epsilon, parts.paid[-1], parts.accuracy, several.question)
+        most = Most((price,), several.count)
+        return parts, Priced(named, parts.paid[-1:], most, (plain(parts.paid[-1]),), (0,), "ask")
 
     def batch(self, batch: Batch) -> list[Priced]:
         """Return the questions of a batch: one for each, or one for all."""
@@ -228,10 +250,7 @@ class PriceList:
 
     def _alone(self, algorithm: Algorithm, target: Target, call: Call = "ask") -> Priced:
         if self._alternatives:
-            msg = (
-                "this session has alternatives: it answers ask(algorithm) only; open another session for the rest"
-            )
-            raise NotAllowed(msg)
+            raise _only_ask()
         return self._priced(algorithm, target, call=call)
 
     def as_drawn(self, batch: Batch) -> Batch:
@@ -252,15 +271,20 @@ class PriceList:
 
         Where only at-least questions are asked, what is always paid needs neither; all else must be one.
         """
-        noise_of = session_noise(self._tariff, check_algorithm(algorithm).epsilon)
+        always_paid = isinstance(target, Everything)
+        if check_algorithm(algorithm).paid is not None and always_paid and not self._alternatives:
+            return paid(algorithm, paid_noise(self._tariff, algorithm.epsilon))
         counted = algorithm.counted
+        if counted is None and (always_paid or not self._tariff.at_least):
+            return algorithm
+        noise_of = session_noise(self._tariff, algorithm.epsilon)
         if noise_of is None:
             return algorithm
         if not self._tariff.at_least:
             return algorithm if counted is None else redrawn(algorithm, noise_of)
-        if counted is not None and counted.at_least and (target == _RELEASE or isinstance(target, Everything)):
+        if counted is not None and counted.at_least and (target == _RELEASE or always_paid):
             return redrawn(algorithm, noise_of)
-        if isinstance(target, Everything):
+        if always_paid:
             return algorithm
         if target != _RELEASE:
             self._tariff.quote(target, algorithm.epsilon)  # says which meter takes it
@@ -278,6 +302,11 @@ class PriceList:
         return Priced(algorithm, targets, most, tuple(map(plain, targets)), free, call)
 
 
+def _only_ask() -> NotAllowed:
+    msg = "this session has alternatives: it answers ask(algorithm) only; open another session for the rest"
+    return NotAllowed(msg)
+
+
 def session_noise(tariff: Tariff, epsilon: float) -> NoiseOf | None:
     """Return the noise that counts of a computation with this ε get in a session; None if it is their own."""
     if tariff.offset is None:
@@ -291,6 +320,11 @@ def session_noise(tariff: Tariff, epsilon: float) -> NoiseOf | None:
     return partial(CountNoise.carried, tariff.offset.for_computation(epsilon))
 
 
+def paid_noise(tariff: Tariff, epsilon: float) -> PaidNoise:
+    """Return what a computation may draw that costs what a test with this ε costs, and is always paid for."""
+    return PaidNoise(tariff.paid(epsilon), session_noise(tariff, epsilon))
+
+
 def most_of_all(asked: Sequence[Priced], count: int) -> Most:
     """Return the most that `count` hits among several questions could charge, and the δ of all of them."""
     dearest = max((question.most.prices for question in asked), key=lambda prices: prices[0].grains)
@@ -302,6 +336,14 @@ def check_algorithm(algorithm: Algorithm) -> Algorithm:
     if not isinstance(algorithm, Algorithm):
         expected = "made by tc.mechanisms, @tc.private(epsilon), tc.from_opendp or a wrapper"
         raise InvalidParameter("algorithm", algorithm, expected)
+    return algorithm
+
+
+def _held(algorithm: Algorithm) -> Algorithm:
+    """Return an algorithm whose outcome may wait for a condition; refuse one that publishes a part of it."""
+    if check_algorithm(algorithm).interval is not None:
+        msg = f"{algorithm.name} is published whatever it is: ask it, without a condition"
+        raise NotAllowed(msg)
     return algorithm
 
 

@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 class Reading:
     """A meter, to look at."""
 
-    def __init__(self, find: Callable[[], Meter]) -> None:
-        """Look at the meter that is found each time."""
+    def __init__(self, find: Callable[[], Meter], standard_deviation: float | None = None) -> None:
+        """Look at the meter that is found each time; of a table also at the noise of a count."""
         self._find = find
+        self.standard_deviation = standard_deviation
+
+    def with_noise(self, standard_deviation: float) -> Reading:
+        """Return the same meter, of a session that draws counts with this noise."""
+        return Reading(self._find, standard_deviation)
 
     @property
     def guarantee(self) -> Budget:
@@ -79,14 +84,18 @@ class Reading:
             ("meter", meter.tariff.name),
             ("hits", _hits_in_words(meter)),
         ]
+        if self.standard_deviation is not None:
+            facts.append(("noise of a count", f"standard deviation {self.standard_deviation:.4g}"))
         return markup.table([], facts)
 
     def __repr__(self) -> str:
         """Return how it stands; public."""
-        meter = self._find()
+        meter, noise = self._find(), ""
+        if self.standard_deviation is not None:
+            noise = f", standard deviation of a count {self.standard_deviation:.4g}"
         if meter.individual:
-            return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} for each unit in all>"
-        return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} left>"
+            return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} for each unit in all{noise}>"
+        return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} left{noise}>"
 
 
 def _hits_in_words(meter: Meter) -> str:

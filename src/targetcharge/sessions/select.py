@@ -115,11 +115,21 @@ class Candidates:
         assert isinstance(drawing, NoisyCounts)  # noqa: S101 - checked when it was made
         return [drawing.value(noisy) for noisy in drawing.draw(data, entropy)]
 
-    def answer(self, index: int, outcome: object, seq: int, received: float, snapshot: int) -> Answer:
-        """Return the answer that releases a candidate."""
+    def answer(self, index: int, rank: int, outcome: object, seq: int, received: float, snapshot: int) -> Answer:
+        """Return the answer that releases a candidate, the `rank`th: its interval holds for what was selected."""
         priced = self.priced[index if len(self.priced) > 1 else 0]
-        key = None if self.batch is None else self.batch.keys[index]
-        return priced.answer(outcome, (True,), seq, received, snapshot, key=key, candidate=index)
+        key, count = None if self.batch is None else self.batch.keys[index], len(self)
+        answer = priced.answer(outcome, (True,), seq, received, snapshot, key=key, candidate=index)
+        accuracy = priced.algorithm.accuracy
+        if accuracy is None:
+            return answer
+        # Candidates with noise of their own may have other laws: then the margins are those of all of them.
+        of_rank = accuracy.of_rank(count if self.batch is None else rank, count)
+        return replace(answer, interval=of_rank.interval(outcome))
+
+    def __len__(self) -> int:
+        """Return how many candidates there are."""
+        return len(self.priced) if self.batch is None else len(self.batch)
 
     def end(self, seq: int, received: float, snapshot: int, *, broke: bool) -> Answer:
         """Return the answer that says that no more candidates reach the floor, or that the rule broke."""

@@ -23,6 +23,7 @@ from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
 from targetcharge.mechanisms import Batch
+from targetcharge.outcomes import publishable
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions.batch import BatchCall
 from targetcharge.sessions.heart import Failure, Heart, OffsetDataset, PlainData, Turn, attempt
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.ledger import BatchEntry, Ledger
     from targetcharge.mechanisms import Algorithm
+    from targetcharge.mechanisms.picks import Parts, Several
     from targetcharge.sessions.heart import Dataset
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
@@ -183,6 +185,16 @@ class Session:
         else:
             self._prices.ask(asked, None)
 
+    def price_of(self, drawn: Algorithm) -> float:
+        """Return what a hit of an algorithm costs that was drawn for this session, with its own target."""
+        target = drawn.default_target or NotPrior(None)
+        return self._meters[0].quote(target, drawn.epsilon, carried=drawn.carries).value
+
+    def price_of_several(self, several: Several) -> tuple[float, Parts]:
+        """Return what each of several outcomes costs, and how they are drawn here."""
+        parts, asked = self._prices.several(several)
+        return asked.most.prices[0].value, parts
+
     def drawn(self, algorithm: Algorithm) -> Algorithm:
         """Return an algorithm as this session draws it with its own target, or for a hit whatever comes."""
         return self._prices.own(algorithm, algorithm.default_target or NotPrior(None))
@@ -226,14 +238,41 @@ class Session:
 
     def _ask(self, asked: Priced) -> Answer:
         def compute() -> tuple[Settlement, Answer]:
-            published, hits = asked.judge(asked.draw(self._dataset.data, self._entropy))
-            answer = asked.answer(published, hits, self._ledger.next_seq(), received, self._dataset.snapshot)
+            drawn, snapshot = asked.draw(self._dataset.data, self._entropy), self._dataset.snapshot
+            published, hits = asked.judge(drawn)
+            seq = self._ledger.next_seq()
+            answer = asked.answer(published, hits, seq, received, snapshot, drawn=drawn)
             return Settlement((answer,)), answer
 
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
             return self._heart.publish(asked.most, asked.algorithm.name, compute)
+
+    def ask_several(self, several: Several) -> list[Answer]:
+        """Publish several outcomes of one computation, each of them paid for; all must be covered.
+
+        Args:
+            several: such as picks or quantiles.
+
+        Raises:
+            BudgetSpent: if they are not all covered; the data was not touched.
+            ComputationFailed: if it gave nothing that can be published; the price of all is spent.
+        """
+        parts, asked = self._prices.several(several)
+
+        def compute() -> tuple[Settlement, list[Answer]]:
+            outcomes, snapshot = parts.draw(asked.data(self._dataset.data), self._entropy), self._dataset.snapshot
+            answers = [
+                asked.answer(publishable(outcome), (True,), self._ledger.next_seq(), received, snapshot, key=key)
+                for key, outcome in outcomes
+            ]
+            return Settlement(answers), answers
+
+        received = time.time()
+        with self._turn.wait():
+            self._turn.begin()
+            return self._heart.publish(asked.most, several.name, compute)
 
     def release(self, algorithm: Algorithm, when: When) -> Release:
         """Draw an outcome; publish and pay for it if the condition holds, else keep it for revisions.
@@ -345,7 +384,8 @@ class Session:
             outcomes, snapshot = asked.draw(self._dataset.data, self._entropy), self._dataset.snapshot
 
             def release(index: int) -> Answer:
-                answer = asked.answer(index, outcomes[index], self._ledger.next_seq(), received, snapshot)
+                seq, rank = self._ledger.next_seq(), len(numbered) + 1
+                answer = asked.answer(index, rank, outcomes[index], seq, received, snapshot)
                 later = bool(numbered)
                 numbered.append(answer.seq)
                 return replace(answer, question="") if later else answer

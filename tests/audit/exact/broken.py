@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import targetcharge as tc
 from targetcharge.accounting.meter import tariff as tariffs
-from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, SparseTariff
+from targetcharge.accounting.meter.at_least import SparseTariff
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
 from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.offsets.noise import SHARES
 from targetcharge.audit.exact.player import Player

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.accounting.meter.tariff import ExactTariff, SparseTariff
+from targetcharge.accounting.meter.at_least import SparseTariff
+from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.audit.exact.explore import explore
 from targetcharge.audit.exact.judge import Claim, Running, judge
 from targetcharge.audit.exact.tools import TOOLS, usable

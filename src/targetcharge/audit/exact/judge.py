@@ -25,8 +25,9 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact.lattice import Lattice, Level
+from targetcharge.accounting.meter.at_least import GumbelTariff, SparseTariff
 from targetcharge.accounting.meter.choosing import RenyiSession
-from targetcharge.accounting.meter.tariff import ExactTariff, GumbelTariff, RenyiTariff, SparseTariff
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff
 from targetcharge.accounting.offsets import OffsetNoise, gumbel_delta
 from targetcharge.accounting.offsets import offset_epsilon as whole_epsilon
 from targetcharge.accounting.offsets.bounds import LARGEST_SHARE, Coupling
