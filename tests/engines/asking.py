@@ -14,13 +14,14 @@ from tests.engines.naive import value_of
 from tests.engines.rows import texts
 
 from targetcharge.queries.keys import Keys, Period
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.measures import Count, Histogram, Sketch, Total, UnitValue
 from targetcharge.queries.tree import All, Any, Column, Compare, Kind, Like, Missing, Not, OneOf, Operator, Settled
 
 GRIDS = tuple(map(Fraction, (1, 1, "1/10", "1/100", 5, 1000, "1/3")))
 _BOUNDS = (-(2**62), -(2**40), -1000, -7, -1, 0, 1, 3, 1000, 2**40, 2**62)
 _WILD = ("%", "_", "%_", "\\%", "\\", "%%", "")
 _OPERATORS = tuple(Operator)
+_SALTS = ("", "key", "k'ey", "é")
 _MOST_DEPTH = 4
 
 
@@ -89,17 +90,25 @@ class Asked:
         place = self.draw(_below(len(text) + 1))
         return self.one_of(_WILD) + text[:place] + self.one_of(_WILD) + text[place + 1 :]
 
-    def total(self, where):
-        """Draw a total of some number; None if the table has none."""
+    def bounded(self, measure, where):
+        """Draw a total or a value of some number; None if the table has none."""
         numbers = [column for column in self.columns if column.kind is Kind.NUMBER]
         if not numbers:
             return None
         lower, upper = sorted((self.one_of(_BOUNDS), self.one_of(_BOUNDS)))
-        return Total(self.one_of(numbers), lower, upper, self.one_of(GRIDS), where)
+        return measure(self.one_of(numbers), lower, upper, self.one_of(GRIDS), where)
 
     def sketch(self, where):
-        buckets, key = self.one_of((1, 2, 7, 64, 2**40)), self.one_of(("", "key", "k'ey", "é"))
-        return Sketch(self.one_of(self.columns), where, 1 + self.draw(_below(3)), buckets, key)
+        buckets = self.one_of((1, 2, 7, 64, 2**40))
+        return Sketch(self.one_of(self.columns), where, 1 + self.draw(_below(3)), buckets, self.one_of(_SALTS))
+
+    def histogram(self):
+        """Draw a histogram, mostly of many rows of each unit, and its keys: mostly all values of a column."""
+        where, keys = self.one_of((None, None, self.predicate())), self.keys()
+        if self.draw(_below(4)):
+            column = self.one_of(self.columns)
+            keys = Keys((column,), tuple((value,) for value in dict.fromkeys(self.had[column.name])))
+        return Histogram(where, self.one_of((1, 1, 2, 3)), self.one_of(_SALTS)), keys
 
     def keys(self):
         """Draw keys of one or two columns, or days or hours of a time."""
@@ -146,21 +155,26 @@ def _asking(draw, naive):
 
 @st.composite
 def measures(draw, naive, number=8):
-    """Draw counts, totals and sketches of random predicates, and of all rows."""
+    """Draw counts, totals, values and sketches of random predicates, and of all rows."""
     ask = _asking(draw, naive)
     wheres = (None, *(ask.predicate() for _ in range(number)))
-    found = [(Count(where), ask.total(where), ask.sketch(where)) for where in wheres]
+    found = [
+        (Count(where), ask.bounded(Total, where), ask.bounded(UnitValue, where), ask.sketch(where))
+        for where in wheres
+    ]
     return Questions(measure for some in found for measure in some if measure)
 
 
 @st.composite
 def measures_by_key(draw, naive, number=4):
-    """Draw counts and totals with their keys."""
+    """Draw counts, totals, values and histograms with their keys."""
     ask = _asking(draw, naive)
     found = Questions()
     for _ in range(number):
         where, keys = ask.predicate(), ask.keys()
-        found += [(measure, keys) for measure in (Count(where), ask.total(where)) if measure]
+        asked = Count(where), ask.bounded(Total, where), ask.bounded(UnitValue, where)
+        found += [(measure, keys) for measure in asked if measure]
+        found.append(ask.histogram())
     return found
 
 
@@ -173,13 +187,15 @@ def predicates(draw, naive, number):
 
 def told(measure, keys=None):
     """Return a measure in words."""
-    of = f" of {measure.column.name}" if isinstance(measure, Total | Sketch) else ""
+    of = f" of {measure.column.name}" if isinstance(measure, Total | UnitValue | Sketch) else ""
     by = (
         f" by {', '.join(column.name for column in keys.columns)} {keys.period or ''} {keys.values}"
         if keys
         else ""
     )
     rest = {
-        name: getattr(measure, name) for name in ("lower", "upper", "grid", "per_unit") if hasattr(measure, name)
+        name: getattr(measure, name)
+        for name in ("lower", "upper", "grid", "per_unit", "key")
+        if hasattr(measure, name)
     }
     return f"{type(measure).__name__}{of} {rest} where {measure.where}{by}"

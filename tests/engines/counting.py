@@ -1,5 +1,8 @@
-"""Counts that tests ask for by the name of a column."""
+"""Counts that tests ask for by the name of a column, or by codes."""
 
+from unittest.mock import patch
+
+from targetcharge.engines.duckdb import coded
 from targetcharge.queries.measures import Count
 from targetcharge.queries.tree import Compare, Missing, Not, Operator
 
@@ -12,3 +15,9 @@ def known(engine, *names):
 def having(engine, name, *values):
     """Return how many rows or units have each value."""
     return engine.measure([Count(Compare(engine.schema[name], Operator.EQ, value)) for value in values])
+
+
+def by_codes(engine, wheres):
+    """Return the counts that scans of codes tell, however few there are, by their places among the predicates."""
+    with patch.multiple(coded, _FEWEST_OF_ROWS=1, _FEWEST_OF_UNITS=1):
+        return coded.count_coded(engine._table.link, engine._table.all_rows, dict(enumerate(wheres)))

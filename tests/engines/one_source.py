@@ -4,8 +4,8 @@
 
 from abc import ABC, abstractmethod
 
-from tests.engines.naive import NaiveEngine, is_missing
-from tests.engines.rows import ARROW, Table
+from tests.engines.naive import NaiveEngine, bytes_of, is_missing, literal_of, plain_bytes
+from tests.engines.rows import ARROW, NANOSECONDS, Table
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.tree import Column
@@ -41,6 +41,16 @@ class Source(ABC):
         """Return what units are in the order of there."""
         return self.unit(kind, value, cells)
 
+    def data(self, kind, value, cells):
+        """Return the bytes of what tells units apart there."""
+        unit = self.unit(kind, value, cells)
+        if unit is None or isinstance(unit, str):
+            return plain_bytes(unit)
+        if kind is NANOSECONDS:
+            return (1000 * int.from_bytes(plain_bytes(unit), signed=True)).to_bytes(8, "big", signed=True)
+        column = Column("", *self.kind(kind, cells))
+        return bytes_of(literal_of(unit, column), column)
+
     def ordered(self, table):
         """Return the rows in the order in which they are read."""
         return table.rows
@@ -62,9 +72,10 @@ class Source(ABC):
             }
             if unit is not None:
                 cell = table.types[unit], columns[unit][number], columns[unit]
-                seen[UNIT], seen[RANK] = self.unit(*cell), self.rank(*cell)
+                seen |= {UNIT: self.unit(*cell), RANK: self.rank(*cell), DATA: self.data(*cell)}
             rows.append(seen)
-        return NaiveEngine(rows, schema, None if unit is None else UNIT, lambda row: row[RANK])
+        name = None if unit is None else UNIT
+        return NaiveEngine(rows, schema, name, lambda row: row[RANK], lambda row: row[DATA])
 
 
-UNIT, RANK = "the unit, which is no column", "what units are in the order of"
+UNIT, RANK, DATA = "the unit, which is no column", "what units are in the order of", "what is hashed of units"

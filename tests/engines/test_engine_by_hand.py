@@ -12,7 +12,7 @@ from tests.engines.rows import DATE, DECIMALS, DOUBLE, TEXT, TIME, WHOLE, Table
 from tests.engines.sources import SOURCES
 
 from targetcharge.queries.keys import Keys, Period
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.measures import Count, Histogram, Sketch, Total, UnitValue
 from targetcharge.queries.tree import All, Any, Compare, Like, Missing, Not, OneOf, Operator, Settled
 
 NAN = float("nan")
@@ -90,6 +90,45 @@ def test_totals(engines):
         Total(score, 5, 7, one, Missing(score)): (0, 0),
     }
     assert {total: (*rows.measure([total]), *people.measure([total])) for total in expected} == expected
+
+
+def test_values_of_units(engines):
+    rows, people = engines
+    _, age, price, score, *_ = rows.schema.values()
+    tenth, one = Fraction(1, 10), Fraction(1)
+    expected = {
+        UnitValue(age, -200, 200, one, None): ([231, 231, 73, 328], [231, 73]),
+        UnitValue(price, -30, 50, tenth, None): ([46, 47, 7, 81], [1 + 16 + 30, 7]),  # ann's 15 and 16 make 15.5
+        UnitValue(price, -30, 15, tenth, None): ([46, 46, 7, 46], [46, 7]),
+        UnitValue(score, -2, 3, one, None): ([3, 6, 1, 6], [3, 6, 1]),
+        UnitValue(score, 5, 5, one, Missing(score)): ([], []),
+    }
+    for value, contributed in expected.items():
+        for engine, contributions in zip((rows, people), contributed, strict=True):
+            found = engine.distribution(value)
+            by_steps = zip(found.steps.tolist(), found.units.tolist(), strict=True)
+            assert list(by_steps) == sorted({(one, contributions.count(one)) for one in contributions})
+            assert engine.measure([value]) == [sum(contributions)]
+
+
+def test_a_histogram_keeps_the_keys_with_the_smallest_ranks(engines):
+    rows, people = engines
+    at = rows.schema["at"]
+    hours = Keys((at,), tuple((dt.datetime(2024, 2, 29, hour),) for hour in (20, 3, 8)), Period.HOUR)
+    kept = set()
+    for key in map(str, range(20)):
+        number = int(hashlib.md5(f"{key}ann".encode(), usedforsecurity=False).hexdigest()[:15], 16) % (2**31 - 1)
+        ranks = {}
+        for place in (0, 2):
+            first, second = struct.unpack(">2Q", hashlib.sha256(f"{key}{place}".encode()).digest()[:16])
+            slope, start = 1 + first % (2**31 - 2), second % (2**31 - 1)
+            ranks[(number * slope + start) % (2**31 - 1)] = place
+        place = ranks[min(ranks)]  # of ann, who has two; bob has one
+        assert people.measure_by(Histogram(None, 1, key), hours) == [int(place == 0), 0, 1 + int(place == 2)]
+        assert people.measure_by(Histogram(None, 2, key), hours) == [1, 0, 2]
+        assert rows.measure_by(Histogram(None, 1, key), hours) == [1, 0, 2]
+        kept.add(place)
+    assert kept == {0, 2}
 
 
 def test_keys(engines):

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ from tests.engines.rows import tables
 from tests.engines.sources import FOLDER, SOURCES
 from tests.sizes import size
 
-from targetcharge.queries.tree import All
+from targetcharge.queries.measures import Count, Histogram, UnitValue
+from targetcharge.queries.tree import All, Missing, Not
 
 TABLES = size(5, 20)
 """Random tables of each source, the first of them without rows: about sixty comparisons each."""
@@ -43,11 +45,25 @@ def compare_with_the_reference(name, data):
             agree({"together": (engine.measure(questions), naive.measure(questions))})
             agree({told(*each): (engine.measure_by(*each), naive.measure_by(*each)) for each in keyed})
             agree({f"{told(*each)} in one call": in_one_call(engine, naive, *each) for each in keyed})
+            agree({f"how {told(each)} is distributed": distributions(engine, naive, each) for each in questions})
             engine.check_unchanged()
+
+
+def distributions(engine, naive, measure):
+    """Ask how a value is distributed; of no other measure is that known."""
+    if not isinstance(measure, UnitValue):
+        return None, None
+    both = engine.distribution(measure), naive.distribution(measure)
+    known = All((Not(Missing(measure.column)), *([] if measure.where is None else [measure.where])))
+    assert [int(both[0].units.sum())] == engine.measure([Count(known)])
+    assert {array.dtype for found in both for array in (found.steps, found.units)} == {np.dtype(np.int64)}
+    return tuple((found.steps.tolist(), found.units.tolist()) for found in both)
 
 
 def in_one_call(engine, naive, measure, keys):
     """Ask for the measure of each key by itself, all in one call: a family, but for days and hours of times."""
+    if isinstance(measure, Histogram):  # of one key alone nobody has too many
+        measure = Count(measure.where)
     each = [replace(measure, where=All((keys.where(place), measure.where))) for place in range(len(keys.values))]
     return engine.measure(each), naive.measure_by(measure, keys)
 

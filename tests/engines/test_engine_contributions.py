@@ -15,7 +15,7 @@ from tests.engines.rows import Table, tables
 from tests.engines.sources import FOLDER, SOURCES
 from tests.sizes import size
 
-from targetcharge.queries.measures import Count, Sketch
+from targetcharge.queries.measures import Count, Histogram, Sketch
 from targetcharge.queries.tree import All
 
 TABLES = size(3, 15)
@@ -58,7 +58,8 @@ def agree(engine, naive, asked, keyed):
     assert sums(engine.contributions(asked)) == engine.measure(asked)
     for measure, keys in keyed:
         assert sums(engine.contributions_by(measure, keys)) == engine.measure_by(measure, keys)
-        one_by_one(engine, measure, keys)
+        if not isinstance(measure, Histogram):
+            one_by_one(engine, measure, keys)
 
 
 def one_by_one(engine, measure, keys):

@@ -24,7 +24,7 @@ from tests.sizes import size
 
 from targetcharge.engines.duckdb import open_duckdb
 from targetcharge.queries.keys import Keys
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.measures import Count, Histogram, Sketch, Total, UnitValue
 from targetcharge.queries.tree import Compare, Operator
 
 CALM = {"max_examples": size(5, 40), "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -135,11 +135,14 @@ def measured(source, rows, declared):
                 Count(None),
                 Count(above),
                 Total(value, -7, 7, Fraction(1), None),
+                UnitValue(value, -7, 7, Fraction(1), None),
                 Sketch(value, None, 2, 64, "k"),
             ]
             keys = Keys((value,), tuple((number if value.exact else float(number),) for number in range(-5, 6)))
             found = list(zip(engine.measure(asked), (each.sensitivity for each in asked), strict=True))
             found += [(each, 1) for each in engine.measure_by(Count(None), keys)]
+            found += [(each, 1) for each in engine.measure_by(Histogram(None, 2, "k"), keys)]
+            found.append((sum(engine.measure_by(Histogram(None, 2, "k"), keys)), 2))
             return found, engine.units(), engine.contributions([Count(None)]).units.tolist()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from targetcharge.identity import Identity
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Count, Measure, Total
+    from targetcharge.queries.measures import Additive, Measure, UnitValue
     from targetcharge.queries.tree import Schema
 
 
@@ -61,6 +61,24 @@ class Contributions:
         return f"<contributions to {len(self)} numbers>"
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """What units contribute to one number for each, and how many contribute it. As secret as the data.
+
+    Attributes:
+        steps: the contributions that occur, ascending.
+        units: how many units contribute each of them.
+    """
+
+    steps: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        """Return nothing about anybody."""
+        return "<distribution of contributions>"
+
+
 class Engine(ABC):
     """A table that can be measured. One call at a time: a session takes turns."""
 
@@ -71,11 +89,18 @@ class Engine(ABC):
 
     @abstractmethod
     def measure(self, measures: Sequence[Measure]) -> list[int]:
-        """Return the value of each measure, in as few scans as the engine can."""
+        """Return the value of each measure, in as few scans as the engine can.
+
+        Without keys a histogram is the count of its rows: nobody has more than that one.
+        """
 
     @abstractmethod
-    def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
+    def measure_by(self, measure: Additive, keys: Keys) -> list[int]:
         """Return the value of a measure on the rows of each key, in one scan; 0 for a key without rows."""
+
+    @abstractmethod
+    def distribution(self, measure: UnitValue) -> Distribution:
+        """Return which contributions to a measure occur and how many units contribute each, in one scan."""
 
     @abstractmethod
     def units(self) -> int:
@@ -90,14 +115,14 @@ class Engine(ABC):
         """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
 
     @abstractmethod
-    def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
+    def contributions(self, measures: Sequence[Additive], snapshot: int | None = None) -> Contributions:
         """Return who contributes to each measure and how much, on the first snapshots; in one scan if it can be.
 
         What they contribute adds up to the measure.
         """
 
     @abstractmethod
-    def contributions_by(self, measure: Count | Total, keys: Keys, snapshot: int | None = None) -> Contributions:
+    def contributions_by(self, measure: Additive, keys: Keys, snapshot: int | None = None) -> Contributions:
         """Return who contributes to a measure on the rows of each key, on the first snapshots; in one scan."""
 
     @property

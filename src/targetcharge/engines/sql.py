@@ -13,8 +13,8 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from targetcharge.queries.keys import Period
-from targetcharge.queries.measures import MOST_STEPS, Count
+from targetcharge.queries.keys import MOST_KEYS, Period
+from targetcharge.queries.measures import MOST_STEPS, RANKS, Count, UnitValue
 from targetcharge.queries.tree import (
     All,
     Any,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Sketch, Total
+    from targetcharge.queries.measures import Histogram, Sketch, Total
     from targetcharge.queries.tree import Column, Predicate, Value
 
     Expressions = Mapping[str, str]
@@ -104,6 +104,31 @@ def literal(column: Column, value: Value) -> str:
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
+def mask(conditions: Mapping[int, str]) -> str:
+    """Return an integer with a bit for each of at most 62 conditions, which is set where that is true."""
+    bits = [
+        f"(CASE WHEN {where} THEN CAST({1 << bit} AS BIGINT) ELSE CAST(0 AS BIGINT) END)"
+        for bit, where in conditions.items()
+    ]
+    return " | ".join(bits) or "CAST(0 AS BIGINT)"
+
+
+def coded(rows: str, place: int, constants: str, number: int) -> str:
+    """Return the query of rows with the code c of their value v at a place, by a binary search among constants.
+
+    The constants are the SQL of a list of so many values of the column's type, ascending. Beyond its end there is
+    nothing, which is no less than a value.
+    """
+    value, below = f"v{place}", "0"
+    for power in reversed(range(number.bit_length())):
+        step = (
+            f"CASE WHEN {value} >= list_extract({constants}, {below} + {1 << power}) THEN {1 << power} ELSE 0 END"
+        )
+        rows, below = f"SELECT *, {below} + {step} AS s{place}_{power} FROM ({rows})", f"s{place}_{power}"
+    at = f"WHEN {value} = list_extract({constants}, {below}) THEN 2 * {below}" if number else ""
+    return f"SELECT *, CASE WHEN {value} IS NULL THEN 0 {at} ELSE 2 * {below} + 1 END AS c{place} FROM ({rows})"
+
+
 # Measures
 
 
@@ -113,9 +138,15 @@ def count(measure: Count, relation: Relation) -> str:
     return f"SELECT count({counted}) FROM {relation.rows} WHERE {condition(measure.where, relation.by)}"
 
 
-def total(measure: Total, relation: Relation) -> str:
-    """Return the query of a total."""
+def total(measure: Total | UnitValue, relation: Relation) -> str:
+    """Return the query of what all units contribute, added up."""
     return f"SELECT coalesce(sum(contribution), 0) FROM ({contributed(measure, relation)})"
+
+
+def distribution(measure: UnitValue, relation: Relation) -> str:
+    """Return the query of what is contributed at all, as steps, and of how many units contribute each."""
+    steps = f"SELECT CAST(contribution AS BIGINT) AS steps FROM ({contributed(measure, relation)})"
+    return f"SELECT steps, count(*) AS units FROM ({steps}) GROUP BY steps ORDER BY steps"
 
 
 def sketch(measure: Sketch, relation: Relation, hashed: str) -> str:
@@ -141,27 +172,28 @@ def counted(measure: Count, relation: Relation, groups: Sequence[str] = (), amon
     return _rows(measure, relation, _named(groups), among)
 
 
-def contributed(measure: Total, relation: Relation, groups: Sequence[str] = (), among: str = "TRUE") -> str:
-    """Return the query of what each unit u contributes to a total, in each group k1, k2 among those wanted."""
+def contributed(
+    measure: Total | UnitValue, relation: Relation, groups: Sequence[str] = (), among: str = "TRUE"
+) -> str:
+    """Return the query of what each unit u contributes, in each group k1, k2 among those wanted."""
     names = [*names_of(groups), *(["u"] if relation.unit_or_place else [])]
     rows = _rows(measure, relation, [*_named(groups), f"{steps(measure, relation.by)} AS step"], among)
-    if relation.unit is None:
-        amount, known = clamped("step", measure), "step IS NOT NULL"
-    else:
-        amount, known = clamped("sum(step)", measure), "step IS NOT NULL AND u IS NOT NULL"
-        known += f" GROUP BY {', '.join(names)}"
+    known = "step IS NOT NULL"
+    if relation.unit is not None:
+        known += f" AND u IS NOT NULL GROUP BY {', '.join(names)}"
+    amount = contribution(measure, "step", relation)
     return f"SELECT {', '.join([*names, f'{amount} AS contribution'])} FROM ({rows}) WHERE {known}"
 
 
-def _rows(measure: Count | Total, relation: Relation, columns: Sequence[str], among: str) -> str:
+def _rows(measure: Count | Total | UnitValue, relation: Relation, columns: Sequence[str], among: str) -> str:
     """Return the query of the rows that count, with some columns, and the unit or place as u if it is known."""
     unit = relation.unit_or_place
     parts = ", ".join([*columns, *([] if unit is None else [f"{unit} AS u"])])
     return f"SELECT {parts} FROM {relation.rows} WHERE {condition(measure.where, relation.by)} AND {among}"
 
 
-def steps(measure: Total, by: Expressions) -> str:
-    """Return a row's value in steps of the grid; NULL where it is missing."""
+def steps(measure: Total | UnitValue, by: Expressions) -> str:
+    """Return a row's value in steps of the grid, of one number for each unit above the least; NULL if missing."""
     value = by[measure.column.name]
     exact = measure.column.exact
     if exact is not None and exact.scale == 0 and measure.grid == 1:
@@ -172,12 +204,23 @@ def steps(measure: Total, by: Expressions) -> str:
         most = f"CAST('{float(MOST_STEPS)!r}' AS DOUBLE)"
     # Not least() and greatest(): they pass over NULL, and a missing value would be as much as can be.
     beyond = f"WHEN {on_grid} > {most} THEN {MOST_STEPS} WHEN {on_grid} < -{most} THEN {-MOST_STEPS}"
-    return f"(CASE {beyond} ELSE CAST({on_grid} AS BIGINT) END)"
+    step = f"(CASE {beyond} ELSE CAST({on_grid} AS BIGINT) END)"
+    if isinstance(measure, UnitValue):
+        return f"(CASE WHEN {value} IS NOT NULL THEN {clamped(step, measure)} - {measure.lower} END)"
+    return step
 
 
-def clamped(contribution: str, measure: Total) -> str:
-    """Return a unit's contribution, which is not NULL, between its bounds."""
-    return f"least(greatest({contribution}, {measure.lower}), {measure.upper})"
+def contribution(measure: Total | UnitValue, step: str, relation: Relation) -> str:
+    """Return what a unit contributes, given its rows' steps, some of which are known."""
+    if isinstance(measure, UnitValue):  # in integers as wide as a sum, however many rows a unit has
+        mean = f"(2 * sum({step}) + count({step})) // (2 * count({step}))"
+        return f"1 + {step if relation.unit is None else mean}"
+    return clamped(step if relation.unit is None else f"sum({step})", measure)
+
+
+def clamped(number: str, measure: Total | UnitValue) -> str:
+    """Return a number, which is not NULL, between the bounds of a measure."""
+    return f"least(greatest({number}, {measure.lower}), {measure.upper})"
 
 
 # Keys
@@ -200,7 +243,7 @@ def _named(groups: Sequence[str]) -> list[str]:
     return [f"{group} AS {name}" for group, name in zip(groups, names_of(groups), strict=True)]
 
 
-def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bool) -> str:
+def by_key(measure: Count | Total | UnitValue, keys: Keys, relation: Relation, *, sifted: bool) -> str:
     """Return the query of a measure of each key that has rows, as i and n: one GROUP BY.
 
     It uses the declared keys, a relation `declared` of k1, k2 and their index i. If sifted, rows of other keys are
@@ -219,3 +262,28 @@ def by_key(measure: Count | Total, keys: Keys, relation: Relation, *, sifted: bo
         rows = rows if relation.unit is None else f"SELECT DISTINCT * FROM ({rows}) WHERE u IS NOT NULL"
     values = f"SELECT {names}, {amount} AS n FROM ({rows}) GROUP BY {names}"
     return f"SELECT i, n FROM ({values}) JOIN declared USING ({names})"
+
+
+def histogram(measure: Histogram, keys: Keys, relation: Relation, number: str) -> str:
+    """Return the query of how many units count for each key that has one, as i and n."""
+    return f"SELECT i, count(*) AS n FROM ({chosen(measure, keys, relation, number)}) GROUP BY i"
+
+
+def chosen(measure: Histogram, keys: Keys, relation: Relation, number: str) -> str:
+    """Return the query of the units u of a column, and of the indices i of the keys for which each counts.
+
+    It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: of
+    every unit once.
+    """
+    names = ", ".join(names_of(keys.columns))
+    rows = counted(Count(measure.where), relation, groups_of(keys, relation))
+    declared = f"FROM ({rows}) JOIN declared USING ({names}) WHERE u IS NOT NULL"
+    units = f"SELECT u, {number} % {RANKS} AS a FROM (SELECT DISTINCT u {declared})"
+    # A rank and an index in one integer, below 2^51.
+    rank = f"((a * s + t) % {RANKS}) * {MOST_KEYS} + i"
+    ranked = f"SELECT u, {rank} AS r FROM (SELECT u, i, s, t {declared}) JOIN ({units}) USING (u)"
+    if measure.per_unit == 1:  # the same, without sorting
+        return f"SELECT u, min(r) % {MOST_KEYS} AS i FROM ({ranked}) GROUP BY u"
+    different = f"SELECT DISTINCT u, r FROM ({ranked})"
+    placed = f"SELECT u, r, row_number() OVER (PARTITION BY u ORDER BY r) AS place FROM ({different})"
+    return f"SELECT u, r % {MOST_KEYS} AS i FROM ({placed}) WHERE place <= {measure.per_unit}"

@@ -14,6 +14,7 @@ Measures are a family if they differ only in which values some columns have, so 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeGuard, final
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 
 MOST_STEPS: Final = 2**53
 """A row's value is clamped to so many steps of the grid before a unit's rows are added up."""
+
+RANKS: Final = 2**31 - 1
+"""A prime: the ranks of a histogram's keys are the integers below it, and a product of two fits into 64 bits."""
+
+_WORD: Final = 8
+"""Bytes of 64 bits."""
 
 _MOST_COLUMNS: Final = 2
 """Of the keys of a family."""
@@ -109,7 +116,81 @@ class Sketch:
         return self.per_unit
 
 
-Measure = Count | Total | Sketch
+@final
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many units have a row that counts, for each of some declared keys; a unit counts for a few of them.
+
+    Of a unit that has more than `per_unit` of the declared keys those with the smallest ranks count. A key's rank
+    for a unit is (a·s + t) mod p, with p = 2^31 - 1; of two keys with the same rank the first is before the other.
+    The unit's a is the first 60 bits of md5(key + unit as bytes), modulo p, where bytes are those of a `Sketch`.
+    The s, from 1 to p - 1, and the t, below p, of the key at place i come from sha256(key + i): s - 1 is its first
+    64 bits modulo p - 1, and t the next 64 modulo p.
+
+    So who else has rows, and in what order, does not matter. With a fresh `key` the ranks of a unit's keys are
+    independent and uniform, and those of two units with different a all but independent of each other.
+
+    Attributes:
+        where: which rows count; None for all.
+        per_unit: the most keys of one unit that count.
+        key: of the hash, drawn anew for every computation. The bound holds whatever it is.
+    """
+
+    where: Predicate | None
+    per_unit: int
+    key: str
+
+    @property
+    def sensitivity(self) -> int:
+        """Return the most one unit changes all counts together; none of them by more than 1."""
+        return self.per_unit
+
+    def lines(self, keys: int) -> tuple[list[int], list[int]]:
+        """Return the s and the t of each of so many keys."""
+        digests = [hashlib.sha256(f"{self.key}{place}".encode()).digest() for place in range(keys)]
+        first = [int.from_bytes(digest[:_WORD]) for digest in digests]
+        second = [int.from_bytes(digest[_WORD : 2 * _WORD]) for digest in digests]
+        return [1 + word % (RANKS - 1) for word in first], [word % RANKS for word in second]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnitValue:
+    """One number for each unit: the mean of its rows that count, on the grid.
+
+    A row's value is put on the grid as for a total, and clamped to [lower, upper]; missing values are none. With
+    s the sum of step - lower over the c rows of a unit, its value is lower + (2s + c) // (2c): rounded half up. A
+    unit without such rows has none. It contributes 1 + value - lower, which is never 0.
+
+    Attributes:
+        column: a number.
+        lower: the least value, in steps; like `upper` at most 2^62 either way.
+        upper: the largest, in steps.
+        grid: the size of a step.
+        where: which rows count; None for all.
+    """
+
+    column: Column
+    lower: int
+    upper: int
+    grid: Fraction
+    where: Predicate | None
+
+    @property
+    def sensitivity(self) -> int:
+        """Return the most that a unit contributes."""
+        return self.upper - self.lower + 1
+
+
+Additive = Count | Total | Histogram | UnitValue
+"""What is the sum of what units contribute."""
+
+Measure = Additive | Sketch
+
+
+def without_bound(measure: Additive) -> Count | Total | UnitValue:
+    """Return a measure as it is, but of a histogram the count of each key, or of all rows if there are none."""
+    return Count(measure.where) if isinstance(measure, Histogram) else measure
 
 
 # Families

@@ -33,6 +33,9 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
 }
 _INTERRUPTED: Final = "Query interrupted"
 
+Parameters = list[object] | dict[str, object]
+"""By their places in a query, or by their names."""
+
 Result = TypeVar("Result")
 
 _open: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
@@ -92,7 +95,7 @@ class Connection:
         self.raw.execute("SET enable_external_access = false")
         self.raw.execute("SET lock_configuration = true")
 
-    def rows(self, sql: str, parameters: list[object] | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
         return self._run(lambda: self.raw.execute(sql, parameters).fetchall())
 
@@ -100,7 +103,7 @@ class Connection:
         """Return the only value of a query, an integer."""
         return int(self.rows(sql)[0][0])
 
-    def arrays(self, sql: str, parameters: list[object] | None = None) -> dict[str, NDArray[np.int64]]:
+    def arrays(self, sql: str, parameters: Parameters | None = None) -> dict[str, NDArray[np.int64]]:
         """Return the columns of a query, which are integers of 64 bits or less and never NULL."""
         columns = self._run(lambda: self.raw.execute(sql, parameters).fetchnumpy())
         for column in columns.values():

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge.engines.duckdb import measuring
+from targetcharge.engines import sql
+from targetcharge.engines.duckdb.coded import count_coded, fewest
+from targetcharge.engines.duckdb.contributions import contributions, contributions_by
+from targetcharge.engines.duckdb.cubes import chunks, sums
 from targetcharge.engines.duckdb.loading import appended, load
+from targetcharge.engines.duckdb.measuring import query_by_key, query_of
 from targetcharge.engines.duckdb.table import LoadedTable, Options
 from targetcharge.engines.duckdb.types import DECLARED
-from targetcharge.engines.engine import Engine
-from targetcharge.engines.sql import by_key
+from targetcharge.engines.engine import Distribution, Engine
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.identity import EQUAL
 from targetcharge.queries.measures import Count, families
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Contributions
     from targetcharge.identity import Identity
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Measure, Total
-    from targetcharge.queries.tree import Schema
+    from targetcharge.queries.measures import Additive, Measure, UnitValue
+    from targetcharge.queries.tree import Predicate, Schema
 
 _TOGETHER: Final = 25
 """Predicates that are counted in one pass over the rows: measured in benchmarks/tables.py."""
@@ -69,6 +72,11 @@ def _declared(types: object) -> dict[str, str]:
     return declared
 
 
+def _wheres(measures: Mapping[int, Measure]) -> dict[int, Predicate | None]:
+    """Return the predicates of counts."""
+    return {index: measure.where for index, measure in measures.items() if isinstance(measure, Count)}
+
+
 @final
 class DuckDBEngine(Engine):
     """A table in DuckDB."""
@@ -84,35 +92,65 @@ class DuckDBEngine(Engine):
         return self._table.shape.schema
 
     def measure(self, measures: Sequence[Measure]) -> list[int]:
-        """Return each measure: families in a scan each, counts of rows together, the others one by one."""
+        """Return each measure: by cubes, codes or families as many at once as can be, the others one by one."""
         values: dict[int, int] = {}
-        of_rows = self._table.shape.unit is None
-        rows = [index for index, measure in enumerate(measures) if isinstance(measure, Count) and of_rows]
-        if rows and (counted := self._table.cubes.count([measures[index].where for index in rows])):
-            values |= zip(rows, counted, strict=True)
-        for family in families({index: measure for index, measure in enumerate(measures) if index not in values}):
-            of_keys = self._by_key(family.measure, family.keys, sifted=True)
-            values |= {index: of_keys[key] for index, key in family.members.items()}
+        for some in (self._from_cubes, self._by_codes, self._of_families, self._in_passes):
+            values |= some({index: measure for index, measure in enumerate(measures) if index not in values})
         relation, link = self._table.all_rows, self._table.link
-        for chunk in measuring.chunks([index for index in rows if index not in values], _TOGETHER):
-            if len(chunk) > 1:
-                wheres = [measures[index].where for index in chunk]
-                values |= zip(chunk, measuring.sums(link, wheres, relation.rows, relation.by), strict=True)
         for index, measure in enumerate(measures):
             if index not in values:
-                values[index] = link.integer(measuring.query_of(measure, relation))
+                values[index] = link.integer(query_of(measure, relation))
         return [values[index] for index in range(len(measures))]
 
-    def measure_by(self, measure: Count | Total, keys: Keys) -> list[int]:
+    def _from_cubes(self, measures: Mapping[int, Measure]) -> dict[int, int]:
+        """Return all counts of rows, if a cube helps."""
+        wheres = _wheres(measures)
+        if not wheres or self._table.shape.unit is not None:
+            return {}
+        counted = self._table.cubes.count(list(wheres.values()))
+        return {} if counted is None else dict(zip(wheres, counted, strict=True))
+
+    def _by_codes(self, measures: Mapping[int, Measure]) -> dict[int, int]:
+        """Return counts by scans of codes, if they would take many others."""
+        wheres, relation = _wheres(measures), self._table.all_rows
+        members = [family.members for family in families({index: measures[index] for index in wheres})]
+        scans = len(wheres) - sum(len(family) - 1 for family in members)
+        return count_coded(self._table.link, relation, wheres) if scans >= fewest(relation) else {}
+
+    def _of_families(self, measures: Mapping[int, Measure]) -> dict[int, int]:
+        """Return the members of families, a scan for each family."""
+        values: dict[int, int] = {}
+        for family in families(measures):
+            of_keys = self._by_key(family.measure, family.keys, sifted=True)
+            values |= {index: of_keys[key] for index, key in family.members.items()}
+        return values
+
+    def _in_passes(self, measures: Mapping[int, Measure]) -> dict[int, int]:
+        """Return counts of rows, several in a pass over them."""
+        wheres, relation = _wheres(measures), self._table.all_rows
+        values: dict[int, int] = {}
+        for chunk in chunks(list(wheres), _TOGETHER) if relation.unit is None else []:
+            if len(chunk) > 1:
+                counted = sums(self._table.link, [wheres[index] for index in chunk], relation.rows, relation.by)
+                values |= zip(chunk, counted, strict=True)
+        return values
+
+    def measure_by(self, measure: Additive, keys: Keys) -> list[int]:
         """Return the measure of each key: one GROUP BY of all rows, joined with the keys."""
         return self._by_key(measure, keys, sifted=False)
 
-    def _by_key(self, measure: Count | Total, keys: Keys, *, sifted: bool) -> list[int]:
+    def _by_key(self, measure: Additive, keys: Keys, *, sifted: bool) -> list[int]:
         values = [0] * len(keys.values)
-        query = by_key(measure, keys, self._table.all_rows, sifted=sifted)
-        for index, value in self._table.link.rows(*measuring.with_declared(query, keys)):
+        table = self._table
+        query, parameters = query_by_key(measure, keys, table.all_rows, table.shape.unit, sifted=sifted)
+        for index, value in table.link.rows(query, parameters):
             values[index] = int(value)
         return values
+
+    def distribution(self, measure: UnitValue) -> Distribution:
+        """Return which contributions occur and how many units contribute each: one GROUP BY."""
+        columns = self._table.link.arrays(sql.distribution(measure, self._table.all_rows))
+        return Distribution(columns["steps"], columns["units"])
 
     def units(self) -> int:
         """Return how many units there are; the first time they are numbered, in one scan."""
@@ -122,13 +160,13 @@ class DuckDBEngine(Engine):
         """Return a keyed hash of who has which id among the units of the first snapshots; None for all."""
         return self._table.unit_ids.digest(key, self._table.checked_snapshot(snapshot))
 
-    def contributions(self, measures: Sequence[Count | Total], snapshot: int | None = None) -> Contributions:
+    def contributions(self, measures: Sequence[Additive], snapshot: int | None = None) -> Contributions:
         """Return who contributes to each measure and how much, on the first snapshots: up to 62 in one scan."""
-        return measuring.contributions(self._table.unit_ids, measures, snapshot)
+        return contributions(self._table.unit_ids, measures, snapshot)
 
-    def contributions_by(self, measure: Count | Total, keys: Keys, snapshot: int | None = None) -> Contributions:
+    def contributions_by(self, measure: Additive, keys: Keys, snapshot: int | None = None) -> Contributions:
         """Return who contributes to a measure on the rows of each key, on the first snapshots; in one scan."""
-        return measuring.contributions_by(self._table.unit_ids, measure, keys, snapshot)
+        return contributions_by(self._table.unit_ids, measure, keys, self._table.shape.unit, snapshot)
 
     @property
     def identity(self) -> Identity:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import duckdb
 
-from targetcharge.engines.duckdb.measuring import Cubes
+from targetcharge.engines.duckdb.cubes import Cubes
 from targetcharge.engines.duckdb.parquet_files import ROW_BITS
 from targetcharge.engines.duckdb.types import (
     DECLARED,
