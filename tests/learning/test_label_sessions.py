@@ -65,7 +65,9 @@ def test_a_session_where_every_unit_has_a_meter_is_refused(monkeypatch, tmp_path
     touched = drawn_from(monkeypatch)
     table = tmp_path / "visits.csv"
     table.write_text("patient,cost\n1,2\n2,3\n")
-    opened = tc.open(table, "patient", tc.Budget(3.0, 1e-6), EPSILON, charging="individual", **options)
+    opened = tc.open(
+        table, "patient", tc.Budget(3.0, 1e-6), query_epsilon=EPSILON, charging="individual", **options
+    )
     with opened as individual, pytest.raises(tc.NotAllowed, match="meter of its own"):
         labelled(unanimous([0]), individual._session, mode="plain")
     assert touched == []

@@ -267,6 +267,16 @@ def test_ctrl_c_at_any_line_lets_the_others_in_and_oneself_again(tmp_path):
     assert stuck == []
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_who_is_interrupted_before_the_block_begins_lets_go_of_it(path):
+    """What `exclusive` returned is dropped, and the session keeps nothing of it open."""
+    with tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger=path) as session:
+        session._ledger.exclusive()
+        assert free(path)
+        with session._ledger.exclusive():
+            assert not _enters(path, 0.1)
+
+
 def test_who_stops_waiting_does_not_speak_for_the_one_it_waited_for(monkeypatch, path):
     """The owner's thread must still be told that it would wait for itself, not hang."""
     entered, told, goes_on = threading.Event(), threading.Event(), threading.Event()

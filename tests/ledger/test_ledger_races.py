@@ -335,7 +335,7 @@ def test_a_revision_of_what_is_published_before_it_reserves_charges_no_unit(
 ):
     people = pd.DataFrame({"patient": range(100)})
     options = {"charging": "individual", "targets": targets, "ledger": tmp_path / "ledger.db"}
-    several = [tc.open(people, "patient", BUDGET, QUERY[2], **options) for _ in range(2)]
+    several = [tc.open(people, "patient", BUDGET, query_epsilon=QUERY[2], **options) for _ in range(2)]
     with several[0] as first, several[1] as second:
         release = first.release("patient < 10", never)
         let_another_publish_first(monkeypatch, first._session, second, always)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import targetcharge as tc
+from targetcharge.accounting.curves import Gaussian, Pure
 from targetcharge.ledger import BatchEntry
 from targetcharge.ledger.entries import Spent
 
@@ -72,7 +73,8 @@ class Asked:
         by: columns of the key.
         grain: "day" or "hour", if the key is one.
         key: as it is published.
-        target: "prior", "near", or the two ends of a band.
+        target: "prior", "near", the two ends of a band, or what was paid for a number that is published whatever
+            it is, as the transcript has it.
         epsilon: of the computation.
         snapshot: that it was asked on.
     """
@@ -231,11 +233,19 @@ def prices_of(t):
     return price
 
 
+CURVES = {
+    "pure": Pure,
+    "gaussian": lambda shift_squared, variance: Gaussian(shift_squared, Fraction(variance)),
+}
+
+
 def _target(asked):
     if asked.target == "prior":
         return tc.NotPrior(None)
     if asked.target == "near":
         return tc.Boundary()
+    if asked.target[0] == "Everything":
+        return tc.Everything(CURVES[asked.target[1]](*asked.target[2:]))
     low, high = (Fraction(str(end)) / asked.grid for end in asked.target)  # 12.3 is meant as it is written
     return tc.Between(math.ceil(low), math.floor(high), asked.sensitivity)
 
@@ -260,6 +270,8 @@ def asked_in(answer, text=None):
     if "sum" in what:
         total = (what["sum"], *map(Fraction, what["bounds"]), what["grid"])
     target = "near" if "side" in body else tuple(body["between"]) if "between" in body else "prior"
+    if answer.targets[0][0] == "Everything":
+        target = answer.targets[0]
     asked = Asked(
         what["count"] if "count" in what else what["where"],
         total,

@@ -127,7 +127,9 @@ def test_false_alarms_exceed_the_threshold_alike_from_wherever_they_come(rate, b
 def table():
     """A table whose counts carry no offset: the formulas are those of Laplace noise alone."""
     rows = pd.DataFrame({"u": [1, 2], "key": [1, 2], "cost": [1.5, 2.5]})
-    with tc.open(rows, "u", tc.Budget(4.0, 1e-6), 0.1, meter="renyi", charging="individual") as opened:
+    with tc.open(
+        rows, "u", tc.Budget(4.0, 1e-6), query_epsilon=0.1, meter="renyi", charging="individual"
+    ) as opened:
         yield opened
 
 

@@ -34,6 +34,12 @@ CALLS = {
     "above with a prior": lambda t: t.above(OLD, 100, prior=2000, tolerance=100),
     "count": lambda t: t.count(OLD),
     "count with a prior": lambda t: t.count(OLD, prior=2000, tolerance=100),
+    "sum": lambda t: t.sum("fare", 0, 50),
+    "sum with two signs": lambda t: t.sum("fare", -10, 50, OLD),
+    "mean": lambda t: t.mean("fare", 0, 50),
+    "histogram": lambda t: t.histogram(OLD, by="week", keys=range(10), per_unit=2),
+    "quantile": lambda t: t.quantile("fare", 0.5, 0, 50),
+    "quantiles": lambda t: t.quantiles("fare", [0.25, 0.75], 0, 50),
     "between": lambda t: t.between(OLD, 1500, 2500),
     "side": lambda t: t.side(OLD, 100),
     "sum_above": lambda t: t.sum_above("fare", 0, 50, 100),
@@ -45,6 +51,7 @@ CALLS = {
         questions.sum("fare", -10, 50), by="week", keys=range(10), threshold=10**6
     ),
     "top": lambda t: t.top(by="week", keys=range(10), k=1),
+    "top without values": lambda t: t.top(by="week", keys=range(10), k=2, values=False),
     "top with a stopping rule": lambda t: t.top(by="week", keys=range(10), k=2, stop=tc.sessions.gap(5)),
     "release from a number on": lambda t: t.release(OLD, 100),
     "revision that lowers the number": lambda t: t.release(OLD, 10**6).revise(100),
@@ -52,6 +59,7 @@ CALLS = {
     "release of a set": lambda t: t.release(OLD, {2000}),
     "ask": lambda t: t.ask(ABOVE),
     "iter_ask": lambda t: list(t.iter_ask(questions.watch(OLD, by="week", keys=range(10), threshold=10_000))),
+    "ask_quantiles": lambda t: t.ask_quantiles(questions.quantile("fare", 0.5, 0, 50)),
     "ask_many": lambda t: t.ask_many([ABOVE, questions.above("age > 60", 100)]),
     "prepare": lambda t: t.prepare(ABOVE),
     "preview": lambda t: t.preview(ABOVE),
@@ -62,9 +70,9 @@ CALLS = {
 }
 BUDGET = {"budget": tc.Budget(12.0, 1e-6)}
 TABLES = {
-    "exact": {"query_epsilon": 0.1, **BUDGET},
+    "exact": {"query_epsilon": 0.1, "meter": "exact", **BUDGET},
     "renyi": {"query_epsilon": 0.1, "meter": "renyi", **BUDGET},
-    "sparse": {"hits": 60, "meter": "sparse", **BUDGET},
+    "sparse": {"hits": 60, **BUDGET},
     "exact, individual": {"query_epsilon": 0.1, "charging": "individual", **BUDGET},
     "exact, individual, declared": {
         "query_epsilon": 0.1, "charging": "individual", "targets": [tc.NotPrior(None)], **BUDGET

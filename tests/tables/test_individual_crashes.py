@@ -102,7 +102,8 @@ def test_processes_that_ask_at_the_same_time_draw_with_who_is_active_at_the_head
         assert t._session._ledger.since(0) == (len(entries), entries)
         for head in range(len(entries) + 1):
             for _, text, epsilon, key, number in (each for each in told if each[0] == head):
-                asked, keys, k = asked_in(SimpleNamespace(key=key, epsilon=epsilon, snapshot=1), text)
+                answer = SimpleNamespace(key=key, epsilon=epsilon, snapshot=1, targets=(("NotPrior", None),))
+                asked, keys, k = asked_in(answer, text)
                 if keys:
                     assert list(number) == list(replay.naive.best(asked, keys, k)[0].values())
                 else:

@@ -128,7 +128,9 @@ def growing():
     appended = {}
 
     def opened(side):
-        table = tc.open(sources[side][0], "u", budget(2.0, 1), 2.0, charging="individual", targets=TESTS)
+        table = tc.open(
+            sources[side][0], "u", budget(2.0, 1), query_epsilon=2.0, charging="individual", targets=TESTS
+        )
         appended[id(table)] = sources[side][1]
         return table
 
@@ -187,9 +189,9 @@ def two_sessions(folder):
     places = itertools.count()
 
     def opened(side):
-        asked = ALONE[side], "u", budget(2.0, 1), 2.0
+        asked = {"query_epsilon": 2.0, "charging": "individual", "targets": TESTS}
         place = folder / f"{next(places)}.db"
-        return Two([tc.open(*asked, charging="individual", targets=TESTS, ledger=place) for _ in range(2)])
+        return Two([tc.open(ALONE[side], "u", budget(2.0, 1), ledger=place, **asked) for _ in range(2)])
 
     def game(twins):
         hits = 0

@@ -14,7 +14,7 @@ from tests.ledger.fixture_ledgers import copy_of
 from tests.ledger.fixture_ledgers import opened as opened_fixture
 from tests.refusals import every
 from tests.tables.individuals import counters, crowd
-from tests.tables.noise import silence
+from tests.tables.noise import paid_scale, silence
 from tests.tables.tiny import quick
 
 import targetcharge as tc
@@ -121,7 +121,8 @@ REFUSED = {
     "a band": lambda t: t.between(None, 100, 200),
     "a side": lambda t: t.side(None, 100),
     "a sum with two signs": lambda t: t.sum_above("fee", -1, 5, threshold=100),
-    "a sum below 0": lambda t: t.count(q.sum("fee", -5, 0)),
+    "a sum below 0": lambda t: t.sum_above("fee", -5, 0, threshold=-(10**6)),
+    "a sum below 0 that is published if it has changed": lambda t: t.count(q.sum("fee", -5, 0), prior=0),
     "a watch of such sums": lambda t: t.watch(FEES, "week", range(4), 10),
     "a top of such sums": lambda t: t.top(FEES, "week", range(4), k=1),
     "a release of one": lambda t: t.release(FEES, 100),
@@ -155,7 +156,20 @@ def test_what_is_refused_is_answered_where_targets_are_declared_or_on_a_renyi_me
     with opened(budget=tc.Budget(20.0, 1e-6), **options) as t:
         kept = {name: ask for name, ask in REFUSED.items() if "band" not in name and name != "a side"}
         every(kept, lambda ask: ask(t))
-        assert t.count().scale == pytest.approx(1 / QUERY, rel=1e-6)
+        assert t.above(None, -(10**6)).scale == pytest.approx(1 / QUERY, rel=1e-6)
+        assert t.count().scale == pytest.approx(paid_scale(t), rel=1e-4)
+
+
+def test_what_is_always_paid_may_fall_and_then_has_laplace_noise_of_half_the_query_epsilon():
+    """One hit pays for a range of ε, and so for ε/2 (docs/theory/exchange.md#gumbel)."""
+    with opened() as t:
+        total = t.count(q.sum("fee", -5, 1, grid=1))
+        assert total.targets == (("Everything", "pure", QUERY / 2),)
+        assert (total.scale, total.price) == (pytest.approx(5 / (QUERY / 2), rel=1e-6), 1)
+        assert t.sum("fee", 0, 5, grid=1).scale * math.sqrt(2) == pytest.approx(
+            deviation(gumbel(QUERY / 5)), rel=1e-6
+        )
+        assert counters(t) == [2] * 400
 
 
 def test_a_release_waits_for_a_number_which_revisions_lower(monkeypatch):
@@ -219,8 +233,10 @@ def test_hits_alone_choose_the_noise():
         chosen = t.describe().query_epsilon
         assert t.describe().standard_deviation == pytest.approx(8.8, rel=5e-3)  # as the theory has it
     assert delta(chosen, 10, 3.29) <= 1e-6 < delta(1.001 * chosen, 10, 3.29)
-    with opened(query_epsilon=None) as t:
-        assert t.describe().query_epsilon == 0.1
+    with opened(query_epsilon=None) as t:  # ten, if nothing is said
+        assert t.meter.tariff.capacity == 10
+        chosen = t.describe().query_epsilon
+    assert delta(chosen, 10, BUDGET.epsilon) <= 1e-6 < delta(1.001 * chosen, 10, BUDGET.epsilon)
 
 
 def test_more_hits_than_a_query_epsilon_buys_are_refused_by_name(tmp_path):
@@ -250,7 +266,7 @@ def test_a_ledger_keeps_the_noise_that_it_was_made_with_whether_targets_are_decl
         with opened(budget=budget, ledger=path, targets=targets) as t:
             assert terms_at(path).noise == ("gumbel" if declared is None else "laplace")
             assert (t.meter.tariff.at_least, t.meter.tariff.capacity) == (declared is None, capacity)
-            assert t.count().scale == pytest.approx(scale, rel=1e-6)
+            assert t.above(None, -(10**6)).scale == pytest.approx(scale, rel=1e-6)
             if declared is None:
                 with pytest.raises(tc.NotAllowed, match="meter='renyi'"):
                     t.count(prior=400)
@@ -264,5 +280,6 @@ def test_a_ledger_keeps_the_noise_that_it_was_made_with_whether_targets_are_decl
 def test_ledgers_from_before_go_on_with_laplace_noise(tmp_path, version):
     with opened_fixture("individual", copy_of("individual", tmp_path, version)) as t:
         assert not t.meter.tariff.at_least
-        assert t.count().scale == pytest.approx(10, rel=1e-6)
+        assert t.above(None, -(10**6)).scale == pytest.approx(10, rel=1e-6)
+        assert t.count().scale == pytest.approx(paid_scale(t), rel=1e-4)
         assert t.count(prior=10**6, tolerance=10**7).outcome is tc.UNCHANGED

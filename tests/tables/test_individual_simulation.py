@@ -257,7 +257,7 @@ def test_who_comes_after_a_broken_call_was_charged_has_paid_for_it(monkeypatch, 
         with monkeypatch.context() as patch:
             patch.setattr(UnitMeters, "one", lambda *_: 1 // 0)
             with pytest.raises(tc.ComputationFailed):
-                pair.t.count()
+                pair.t.above(None, 1)
         pair.naive.broken(pair.t._numbers.allowance.scaled(pair.t.meter.tariff.typical.grains))
         pair.settled()
         pair.append([row_of(number, 0)])

@@ -309,8 +309,8 @@ def test_nothing_is_asked_if_one_of_many_cannot_be():
 
 def test_all_questions_are_priced_before_the_first_is_asked():
     budget = tc.Budget(3.0, 1e-6)
-    blunt = tc.open(table(), "patient", budget, query_epsilon=0.1)
-    sharp = tc.open(table(), "patient", budget, query_epsilon=0.05)
+    blunt = tc.open(table(), "patient", budget, query_epsilon=0.1, meter="exact")
+    sharp = tc.open(table(), "patient", budget, query_epsilon=0.05, meter="exact")
     with blunt, sharp:
         dear = blunt.prepare(q.above("kind = 'b'", 3000))
         for asked in ([q.count(A), dear], [dear, q.count(A)], [q.above(A, 3000), dear]):

@@ -99,13 +99,13 @@ def test_distinct_values_are_counted_about_as_many_as_there_are(monkeypatch):
     silence(monkeypatch)
     rows = [(unit, value) for unit in range(300) for value in (unit, unit + 1000, unit + 2000, None)]
     table = pa.table({"u": [unit for unit, _ in rows], "v": [value for _, value in rows]})
-    with tc.open(table, unit="u", budget=BUDGET) as t:
+    with tc.open(table, unit="u", budget=BUDGET, meter="exact") as t:
         for most, truth in ((1, 300), (2, 600), (3, 900), (7, 900)):
             found = t.distinct_above("v", 100, per_unit=most).outcome
             assert abs(found - truth) <= 30
         assert abs(t.distinct_above("v", 50, "v < 100", per_unit=3).outcome - 100) <= 5
         assert t.distinct_above("v", 990, per_unit=3).outcome is None
-    with tc.open(table, unit=tc.ROW, budget=BUDGET) as t:
+    with tc.open(table, unit=tc.ROW, budget=BUDGET, meter="exact") as t:
         assert abs(t.distinct_above("v", 100).outcome - 900) <= 30
 
 
@@ -113,7 +113,7 @@ def test_each_sketch_has_a_key_of_its_own(monkeypatch):
     """With one key, the values that a sketch takes for one would be the same each time."""
     silence(monkeypatch)
     table = pd.DataFrame({"u": range(3000), "v": range(3000)})
-    with tc.open(table, unit="u", budget=BUDGET) as t:
+    with tc.open(table, unit="u", budget=BUDGET, meter="exact") as t:
         assert len({t.distinct_above("v", 100).outcome for _ in range(8)}) > 1
 
 

@@ -158,7 +158,7 @@ def test_no_value_makes_a_question_fail(kind, tmp_path):
 
 
 def goes_on(file, form, unit):
-    with tc.open(FORMS[form](file), unit=unit, budget=tc.Budget(3.0, 1e-6), ledger=":memory:") as t:
+    with tc.open(FORMS[form](file), unit=unit, budget=tc.Budget(3.0, 1e-6), ledger=":memory:", meter="exact") as t:
         questions = [question for question in asked(t._engine.schema["v"]) if possible(t, question)]
         assert len(questions) > 8
         broken = []

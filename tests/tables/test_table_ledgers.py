@@ -379,29 +379,29 @@ def _patients(path):
 
 def test_a_file_in_a_folder_that_has_a_ledger_gets_no_second_one(tmp_path):
     file = _patients(tmp_path / "visits" / "year=2024" / "a.csv")
-    with tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6)):
+    with tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6), meter="exact"):
         pass
     for path in (file, file.parent):
         with pytest.raises(
             tc.InvalidParameter, match=r"ledger is None; it must be given: .* is part of .*second budget"
         ):
-            tc.open(path, "patient", tc.Budget(3.0, 1e-6))
+            tc.open(path, "patient", tc.Budget(3.0, 1e-6), meter="exact")
     assert sorted(path.name for path in tmp_path.rglob("*.ledger.db")) == ["visits.ledger.db"]
-    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), ledger=tmp_path / "own.db"):
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), ledger=tmp_path / "own.db", meter="exact"):
         pass
 
 
 def test_a_folder_with_a_file_that_has_a_ledger_gets_no_second_one(tmp_path):
     file = _patients(tmp_path / "visits" / "a.csv")
-    with tc.open(file, "patient", tc.Budget(3.0, 1e-6)):
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), meter="exact"):
         pass
     with pytest.raises(
         tc.InvalidParameter, match=r"a\.csv is part of .*visits, and .*a\.csv\.ledger\.db keeps the budget"
     ):
-        tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6))
-    with tc.open(file, "patient", tc.Budget(3.0, 1e-6)):
+        tc.open(tmp_path / "visits", "patient", tc.Budget(3.0, 1e-6), meter="exact")
+    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), meter="exact"):
         pass
-    with tc.open(_patients(tmp_path / "other.csv"), "patient", tc.Budget(3.0, 1e-6)):
+    with tc.open(_patients(tmp_path / "other.csv"), "patient", tc.Budget(3.0, 1e-6), meter="exact"):
         pass
 
 
@@ -418,7 +418,7 @@ def test_with_a_budget_for_each_unit_the_columns_stay_what_they_were(tmp_path, w
 
     def reopened(kind):
         budget, types = tc.Budget(3.0, 1e-6), {"u": "text", "age": kind}
-        return tc.open(path, "u", budget, 0.1, charging="individual", types=types, ledger=ledger)
+        return tc.open(path, "u", budget, query_epsilon=0.1, charging="individual", types=types, ledger=ledger)
 
     with reopened("integer") as t:
         t.above("age > 3", 1000)

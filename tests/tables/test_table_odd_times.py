@@ -48,7 +48,7 @@ def source(kind, table, folder):
 def test_one_odd_time_makes_no_question_fail(kind, unit, raw, zone, tmp_path):
     made = source(kind, visits(unit, raw, zone), tmp_path)
     for whose in ("patient", "visit", tc.ROW):
-        with tc.open(made, whose, BUDGET, query_epsilon=0.1, ledger=":memory:") as t:
+        with tc.open(made, whose, BUDGET, query_epsilon=0.1, ledger=":memory:", meter="exact") as t:
             assert not t.distinct_above("visit", threshold=10**6).hit
             assert not t.above("age > 30", 10**6).hit
             assert not any(each.hit for each in t.watch(None, "visit", tc.days("1970-01-01", "1970-01-03"), 10**6))
@@ -64,21 +64,23 @@ def test_one_odd_time_makes_no_question_fail(kind, unit, raw, zone, tmp_path):
 
 def test_describe_says_which_times_are_missing():
     table = visits("us", 0, None)
-    with tc.open(table, "patient", BUDGET, ledger=":memory:") as t:
+    with tc.open(table, "patient", BUDGET, ledger=":memory:", meter="exact") as t:
         assert "dates and times before the year 1 or after 9999, infinite ones too" in str(t.describe())
         assert t.describe().as_dict()["missing"][0].startswith("dates and times")
         assert t.describe().as_dict()["identity"] == ""
-    with tc.open(table.drop_columns(["visit"]), "patient", BUDGET, ledger=":memory:") as t:
+    with tc.open(table.drop_columns(["visit"]), "patient", BUDGET, ledger=":memory:", meter="exact") as t:
         assert "year 1" not in str(t.describe())
         assert t.describe().as_dict()["missing"] == ["numbers that are NaN, or have more digits than their type"]
 
 
 def test_describe_says_how_units_are_told_apart(tmp_path):
     (tmp_path / "a.csv").write_text("patient,age\n1,5\n")
-    with tc.open(tmp_path / "a.csv", "patient", BUDGET, ledger=":memory:", types={"patient": "integer"}) as t:
+    with tc.open(
+        tmp_path / "a.csv", "patient", BUDGET, ledger=":memory:", types={"patient": "integer"}, meter="exact"
+    ) as t:
         assert "unit: units of patient, read as integer; what is none, as it is written" in str(t.describe())
     frame = pd.DataFrame({"patient": [1, 2]})
-    with tc.open(frame, "patient", BUDGET, ledger=":memory:") as t:
+    with tc.open(frame, "patient", BUDGET, ledger=":memory:", meter="exact") as t:
         assert "units of patient, however typed: 1, 1.0 and '1' are one unit" in str(t.describe())
         assert "however typed" in t.describe()._repr_html_()
 
@@ -87,7 +89,7 @@ def test_infinite_times_are_missing_with_and_without_a_zone(tmp_path):
     with duckdb.connect(tmp_path / "t.duckdb") as connection:
         connection.execute("CREATE TABLE t (id INT, a TIMESTAMP, b TIMESTAMPTZ, c DATE)")
         connection.execute("INSERT INTO t SELECT range, 'infinity', '-infinity', 'infinity' FROM range(400)")
-    with tc.open(tmp_path / "t.duckdb", "id", BUDGET, query_epsilon=0.1, ledger=":memory:") as t:
+    with tc.open(tmp_path / "t.duckdb", "id", BUDGET, query_epsilon=0.1, ledger=":memory:", meter="exact") as t:
         for column in "abc":
             assert t.above(f"{column} IS NULL", 200).hit
             assert not t.above(f"{column} IS NOT NULL", 200).hit
@@ -96,7 +98,9 @@ def test_infinite_times_are_missing_with_and_without_a_zone(tmp_path):
 @pytest.mark.parametrize("error", [duckdb.FatalException, duckdb.InternalException])
 @pytest.mark.parametrize("charging", ["shared", "individual"])
 def test_an_engine_that_failed_for_good_is_charged_for_once(error, charging, monkeypatch):
-    with tc.open(visits("us", 0, None), "patient", BUDGET, 0.1, ledger=":memory:", charging=charging) as t:
+    with tc.open(
+        visits("us", 0, None), "patient", BUDGET, query_epsilon=0.1, ledger=":memory:", charging=charging
+    ) as t:
         t.above("age > 30", 10**6)
         link = t._engine._table.link
 

@@ -11,8 +11,8 @@ import targetcharge as tc
 from targetcharge.tables import Rule, measured
 from targetcharge.tables import questions as q
 from targetcharge.tables.opening import TableOpening
-from targetcharge.tables.prepared import read_back
-from targetcharge.tables.questions import label_of
+from targetcharge.tables.preparing import read_back
+from targetcharge.tables.records import label_of
 
 FRAME = pd.DataFrame({"id": range(3000), "kind": ["a", "b", "c"] * 1000})
 BUDGET = tc.Budget(30.0, 1e-6)
@@ -22,13 +22,13 @@ def opening(tmp_path, **more):
     path = tmp_path / "people.parquet"
     if not path.exists():
         FRAME.to_parquet(path)
-    return TableOpening(path, "id", BUDGET, 0.5, **more)
+    return TableOpening(path, "id", BUDGET, query_epsilon=0.5, **more)
 
 
 def test_a_prepared_question_is_asked_as_the_question_is(monkeypatch):
     watch = q.watch(None, "kind", ["a", "b", "d"], 500)
     asked = [q.above("kind = 'a'", 500), q.above("kind = 'd'", 500), q.count("kind = 'b'")]
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         prepared = [table.prepare(question) for question in asked]
         by_key, top = table.prepare(watch), table.prepare(q.top(None, "kind", ["a", "b"], 1))
         monkeypatch.setattr(measured, "parse", None)  # nothing is read again
@@ -45,7 +45,7 @@ def test_a_prepared_question_is_asked_as_the_question_is(monkeypatch):
 def test_a_predicate_is_parsed_once_whoever_is_charged(monkeypatch, charging):
     texts, parse = [], measured.parse
     monkeypatch.setattr(measured, "parse", lambda text, schema: texts.append(text) or parse(text, schema))
-    with tc.open(FRAME, "id", tc.Budget(60.0, 1e-6), 0.5, charging=charging) as table:
+    with tc.open(FRAME, "id", tc.Budget(60.0, 1e-6), query_epsilon=0.5, charging=charging) as table:
         assert len(table.watch("id >= 0", "kind", ["a", "b"], 500).hits) == 2
         assert table.above("id >= 1", 500).hit
         assert len(table.ask_many([q.above("id >= 2", 500), q.above("id >= 3", 500)]).hits) == 2
@@ -55,7 +55,7 @@ def test_a_predicate_is_parsed_once_whoever_is_charged(monkeypatch, charging):
 
 
 def test_nothing_of_a_table_can_be_changed_by_what_it_has_prepared():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         prepared = table.prepare(q.above("kind = 'a'", 500))
         with pytest.raises(AttributeError):
             prepared.schema.clear()
@@ -64,7 +64,10 @@ def test_nothing_of_a_table_can_be_changed_by_what_it_has_prepared():
 
 
 def test_a_tree_is_about_columns_of_the_table():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table, tc.open(FRAME[["id"]], "id", BUDGET, 0.5) as other:
+    with (
+        tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table,
+        tc.open(FRAME[["id"]], "id", BUDGET, query_epsilon=0.5, meter="exact") as other,
+    ):
         where = table.prepare(q.count("kind = 'a'")).measure.where
         assert table.prepare(q.count(q.Count(where))) == table.prepare(q.count(q.Count(where)))
         assert table.prepare(q.count(q.Count(where))).record == table.prepare(q.count("kind = 'a'")).record
@@ -73,14 +76,14 @@ def test_a_tree_is_about_columns_of_the_table():
 
 
 def test_a_prepared_question_keeps_its_epsilon():
-    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="renyi") as table:
         asked = [table.prepare(q.above("kind = 'a'", 500), epsilon=epsilon) for epsilon in (0.5, 0.25, 0.25, 0.5)]
         assert [answer.epsilon for answer in table.ask_many(asked)] == [0.5, 0.25, 0.25, 0.5]
         assert [table.preview(question).epsilon for question in asked] == [0.5, 0.25, 0.25, 0.5]
 
 
 def test_what_is_no_watch_is_not_asked_lazily_and_a_watch_is_no_single_question():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         watch = table.prepare(q.watch(None, "kind", ["a"], 500))
         with pytest.raises(tc.InvalidParameter, match=r"made by tc\.questions\.watch"):
             table.iter_ask(table.prepare(q.count(None)))
@@ -105,7 +108,7 @@ def test_a_rehearsal_makes_nothing_and_its_questions_are_asked_of_the_table(tmp_
 def test_a_rehearsal_refuses_the_terms_that_opening_would(tmp_path):
     how = opening(tmp_path)
     how.open(how.engine()).close()
-    other = TableOpening(how.source, "id", tc.Budget(29.0, 1e-6), 0.5)
+    other = TableOpening(how.source, "id", tc.Budget(29.0, 1e-6), query_epsilon=0.5, meter="exact")
     engine = other.engine()
     with pytest.raises(tc.NotAllowed, match=r"made for other terms: epsilon was 30\.0 and is 29\.0"):
         other.rehearse(engine)
@@ -113,15 +116,15 @@ def test_a_rehearsal_refuses_the_terms_that_opening_would(tmp_path):
 
 
 def test_an_opening_shows_nothing_of_its_source():
-    assert "kind" not in repr(TableOpening(FRAME, "id", BUDGET))
+    assert "kind" not in repr(TableOpening(FRAME, "id", BUDGET, meter="exact"))
 
 
 def test_a_question_of_another_table_is_refused_for_what_differs():
     other = FRAME.rename(columns={"kind": "sort"})
     shared, individual = (
-        tc.open(FRAME, "id", BUDGET, 0.5, charging=charging) for charging in ("shared", "individual")
+        tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, charging=charging) for charging in ("shared", "individual")
     )
-    with shared, individual, tc.open(other, "id", BUDGET, 0.5) as renamed:
+    with shared, individual, tc.open(other, "id", BUDGET, query_epsilon=0.5, meter="exact") as renamed:
         prepared = shared.prepare(q.above(None, 500))
         with pytest.raises(tc.InvalidParameter, match="opened with charging='individual'"):
             individual.ask(prepared)
@@ -130,7 +133,7 @@ def test_a_question_of_another_table_is_refused_for_what_differs():
 
 
 def test_a_prepared_count_is_released():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         prepared = table.prepare(q.count("kind = 'a'"))
         assert table.release(prepared, lambda count: count > 500).released
         assert not table.release(prepared, lambda count: count > 10_000).released
@@ -138,7 +141,7 @@ def test_a_prepared_count_is_released():
 
 
 def test_prior_and_tolerance_are_checked_when_a_question_is_prepared():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         pending = table.release(None, ())
         wrong = {"prior": [[], "x", float("nan"), pending], "tolerance": ["x", float("nan"), -1, [1]]}
         for name, values in wrong.items():
@@ -161,7 +164,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_has_one_name_however_its_numbers_are_typed(name):
-    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="renyi") as table:
         prepared = table.prepare(NAMES[name])
         assert prepared.name == name
         again = read_back(prepared.record, 0.5, table.schema)
@@ -171,7 +174,7 @@ def test_a_question_has_one_name_however_its_numbers_are_typed(name):
 
 def test_a_count_is_asked_by_that_name_and_can_be_what_a_question_is_about():
     assert q.above(q.count("kind = 'a'"), 5) == q.above("kind = 'a'", 5)
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         prepared = table.prepare(q.count("kind = 'a'"))
         assert prepared.record == '{"what":{"count":"kind = \'a\'"},"count":null}'
         before = prepared.record.replace('"count":null', '"value":null')
@@ -181,7 +184,7 @@ def test_a_count_is_asked_by_that_name_and_can_be_what_a_question_is_about():
 
 def test_what_cannot_be_counted_is_refused_by_the_name_of_the_argument():
     with (
-        tc.open(FRAME, "id", BUDGET, 0.5) as table,
+        tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table,
         pytest.raises(tc.InvalidParameter, match="where is Distinct"),
     ):
         table.count(q.distinct("kind"))
@@ -189,7 +192,7 @@ def test_what_cannot_be_counted_is_refused_by_the_name_of_the_argument():
 
 def test_an_argument_has_one_name_and_one_place_in_all_calls():
     watch, above = q.watch(None, "kind", ["a"], 500), q.above("kind = 'a'", 500)
-    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="renyi") as table:
         assert table.ask(question=above, epsilon=0.25).epsilon == 0.25
         assert [answer.epsilon for answer in table.ask(watch, epsilon=0.25)] == [0.25]
         assert [answer.epsilon for answer in table.iter_ask(question=watch, epsilon=0.25)] == [0.25]
@@ -215,7 +218,7 @@ def test_every_question_may_have_a_label():
         q.watch(None, "kind", ["a"], 5, label="x"),
         q.top(None, "kind", ["a"], label="x"),
     ]
-    with tc.open(FRAME, "id", BUDGET, 0.5, meter="renyi") as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="renyi") as table:
         for question in asked:
             assert label_of(table.prepare(question).record)[0] == "x"
             with pytest.raises(tc.InvalidParameter, match="label is 5; it must be text"):
@@ -223,7 +226,7 @@ def test_every_question_may_have_a_label():
 
 
 def test_what_a_question_may_be_about_is_no_question_and_the_error_says_what_is():
-    with tc.open(FRAME, "id", BUDGET, 0.5) as table:
+    with tc.open(FRAME, "id", BUDGET, query_epsilon=0.5, meter="exact") as table:
         for what in (q.sum("id", 0, 5), q.distinct("kind"), q.Count("kind = 'a'")):
             with pytest.raises(
                 tc.InvalidParameter, match=r"a question about that, such as tc\.questions\.above\("

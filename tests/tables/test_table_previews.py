@@ -18,7 +18,7 @@ from targetcharge.engines.duckdb.connection import Connection
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.mechanisms.noise import Carried, draw_offset
 from targetcharge.tables import questions as q
-from targetcharge.tables.prepared import prepare
+from targetcharge.tables.preparing import prepare
 
 APART = size(12, 24)
 """Standard deviations between a right chance and a wrong one; the line is at 6."""
@@ -185,7 +185,7 @@ def test_the_false_alarms_of_a_watch_are_as_many_as_its_preview_says(monkeypatch
     keys, distance = 4000, -15
     monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: rho)
     table = pd.DataFrame({"u": range(100), "t": [0] * 100})
-    with tc.open(table, unit="u", budget=tc.Budget(60.0, 1e-6)) as t:
+    with tc.open(table, unit="u", budget=tc.Budget(60.0, 1e-6), meter="exact") as t:
         noise = noise_of(t)
         question = q.watch(None, "t", range(1, keys + 1), -distance)  # keys without rows: all are false alarms
         assert close(t.preview(question, [distance]).chances[0].false_alarm, noise.reaches(-distance))

@@ -286,7 +286,7 @@ def test_a_prepared_question_is_asked_as_it_is_and_only_of_a_table_like_its_own(
         with pytest.raises(tc.InvalidParameter, match="it must be left out"):
             t.prepare(prepared, epsilon=0.05)
         other = pd.DataFrame({"patient": range(10), "kind": [1] * 10})
-        with tc.open(other, unit="patient", budget=tc.Budget(3.0, 1e-6)) as numbers:
+        with tc.open(other, unit="patient", budget=tc.Budget(3.0, 1e-6), meter="exact") as numbers:
             for ask in (numbers.ask, numbers.preview, lambda one: numbers.ask_many([one])):
                 with pytest.raises(tc.InvalidParameter, match="prepared by a table with the same columns"):
                     ask(prepared)

@@ -21,7 +21,7 @@ from targetcharge.queries.keys import declare
 from targetcharge.queries.measures import Count, Sketch, Total
 from targetcharge.tables import questions
 from targetcharge.tables.measured import measured
-from targetcharge.tables.prepared import prepare
+from targetcharge.tables.preparing import prepare
 
 TABLES = size(60, 800)
 KINDS = (*UNITS, "row")

@@ -122,6 +122,8 @@ def opener(tables, epsilon, hits, meter="exact", delta=0.02, more=1.0):
     whole = tc.Budget(whole.epsilon * more, whole.delta)
 
     def opened(side):
-        return tc.open(tables[side], "u", whole, epsilon, charging="individual", meter=meter, targets=TESTS)
+        return tc.open(
+            tables[side], "u", whole, query_epsilon=epsilon, charging="individual", meter=meter, targets=TESTS
+        )
 
     return opened

@@ -52,7 +52,7 @@ class Answer:
         seq: its number, unique on the ledger and increasing within a session.
         algorithm: the algorithm's name.
         targets: the target it was asked with on each of the session's meters, as plain data.
-        epsilon: the ε of the computation.
+        epsilon: the ε of the computation; 0 if it has none, and its target says what it may tell.
         delta: the δ of the computation, spent hit or miss.
         received: when the question was received, in seconds since 1970.
         grains: what it charged on each of the session's meters, in the meter's grains.

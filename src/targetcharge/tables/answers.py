@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, cast, final, overload
 
 from targetcharge import markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from targetcharge.ledger import Answer
+    from targetcharge.mechanisms.accuracy import Accuracy
     from targetcharge.tables.difference import Difference
 
     Compare = Callable[[Answer, Answer], Difference]
@@ -138,7 +140,8 @@ class Answers(Sequence["Answer"]):
 
     def __repr__(self) -> str:
         """Return how it went; public."""
-        counted = f"{len(self):,} answers, {len(self.hits):,} hits"
+        hits = len({answer.seq for answer in self.hits})  # all numbers of a histogram are one
+        counted = f"{len(self):,} answers, {hits:,} hits"
         if not self.stopped:
             return f"<{counted}>"
         return f"<{counted}; {len(self.unanswered):,} not answered: {self.stopped}>"
@@ -214,6 +217,16 @@ class LazyAnswers(Iterator["Answer"]):
         """Return all answers that are left."""
         answers = list(self)
         return Answers(answers, self._by, self.unanswered, self.refusal, self._compare)
+
+
+def of_keys(answer: Answer, keys: Sequence[object], accuracy: Accuracy | None) -> list[Answer]:
+    """Return an answer with the numbers of many keys as an answer for each key: the first one has its price."""
+    free = (0,) * len(answer.grains)
+    answers = [
+        replace(answer, key=key, outcome=number, interval=None if accuracy is None else accuracy.interval(number))
+        for key, number in zip(keys, cast("tuple[object, ...]", answer.outcome), strict=True)
+    ]
+    return [*answers[:1], *(replace(other, price=0.0, grains=free) for other in answers[1:])]
 
 
 def _key(answer: Answer) -> tuple[object, ...]:

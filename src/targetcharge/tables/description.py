@@ -34,6 +34,10 @@ _NOT_AT_LEAST: Final = (_CHANGE, _BETWEEN, _SIDE)
 _CALLS: Final = (
     ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
     ("count(where)", "a noisy count", "always"),
+    ("sum(column, lower, upper, where)", "a noisy sum of what units contribute", "always"),
+    ("mean(column, lower, upper, where)", "the noisy mean of one number for each unit", "always"),
+    ("quantile(column, q, lower, upper, where)", "about where a share q of the units lie", "always"),
+    ("histogram(where, by, keys, per_unit)", "the noisy counts of all keys at once", "always, one hit for all"),
     (_CHANGE, "the noisy count if it has changed", "a change"),
     (_BETWEEN, "below, between or above", "between"),
     (_SIDE, "below or above, or too close to call", "too close to call"),

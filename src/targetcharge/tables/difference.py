@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from targetcharge.accounting.curves import Gaussian, Pure, of_plain
 from targetcharge.errors import InvalidParameter, NotAllowed
-from targetcharge.mechanisms.noise import CountNoise, law_of_difference
+from targetcharge.mechanisms.noise import CountNoise, law_of_difference, rate_for
+from targetcharge.randomness import Rate
+from targetcharge.sessions.priced import session_noise
 
 if TYPE_CHECKING:
+    from targetcharge.accounting.meter import Tariff
     from targetcharge.ledger import Answer
     from targetcharge.mechanisms.gauge import Gauge, Number
 
@@ -66,6 +71,26 @@ class PublishedNumber:
         if gauge.full is not None:
             raise InvalidParameter(name, answer, "about a count or a sum: distinct values are told by a sketch")
         return cls(value, noise, gauge)
+
+
+def noise_of(answer: Answer, moved: int, tariff: Tariff, *, monotone: bool) -> CountNoise:
+    """Return the noise that a published number was drawn with.
+
+    Args:
+        answer: with the number.
+        moved: how far a unit moves all numbers of its computation together at most, in steps.
+        tariff: of the session.
+        monotone: whether no unit lowers the number.
+    """
+    target = answer.targets[0] if answer.targets else ()
+    match of_plain(target[1:]) if target[:1] == ("Everything",) else None:
+        case Pure(epsilon):
+            return CountNoise("laplace", rate_for(epsilon, moved))
+        case Gaussian(variance=variance):
+            return CountNoise("gaussian", Rate(math.isqrt(variance.denominator), math.isqrt(variance.numerator)))
+        case _:
+            own = session_noise(tariff, answer.epsilon) if monotone else None
+            return (own or partial(CountNoise.natural, answer.epsilon))(moved)
 
 
 def difference(first: PublishedNumber, second: PublishedNumber) -> Difference:

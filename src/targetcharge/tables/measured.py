@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.ledger import Answer
 from targetcharge.mechanisms.gauge import COUNTED, grid, occupancy
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.measures import MOST_STEPS, Count, Sketch, Total, UnitValue
 from targetcharge.queries.parser import parse
 from targetcharge.queries.tree import Kind, Predicate, column_of, columns, listed
 from targetcharge.sessions import Release
@@ -32,6 +33,7 @@ from targetcharge.tables.questions import (
     figure,
 )
 from targetcharge.tables.questions import Count as CountOf
+from targetcharge.tables.questions import Value as ValueOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +48,11 @@ _MOST_STEPS: Final = 2**50
 _WHOLE_STEPS: Final = 2**30
 _FEWEST_BUCKETS: Final = 2**14
 _MOST_BUCKETS: Final = 2**30
+_DIGITS: Final = 6
+"""Of a sum or a mean, from the first digit of its bounds on."""
+_COARSE_DIGITS: Final = 3
+_MOST_WHOLE: Final = 10_000
+"""Whole numbers that picks are made among, if nobody says otherwise."""
 _ROOM: Final = 16
 """Buckets of a sketch for each value at the threshold: so few share one that the estimate is sharp there."""
 
@@ -54,7 +61,7 @@ Measured = tuple["Measure", "Gauge", str]
 """What an engine computes, how its steps are shown, and what the transcript calls it."""
 
 
-def measured(what: What, schema: Mapping[str, Column], threshold: float | None = None) -> Measured:
+def measured(what: What | ValueOf, schema: Mapping[str, Column], threshold: float | None = None) -> Measured:
     """Return what an engine computes for a question.
 
     Args:
@@ -65,7 +72,7 @@ def measured(what: What, schema: Mapping[str, Column], threshold: float | None =
     Raises:
         InvalidParameter: if it makes no sense on these columns.
     """
-    if not isinstance(what, CountOf | Sum | Distinct):
+    if not isinstance(what, CountOf | Sum | Distinct | ValueOf):
         raise InvalidParameter(
             "what", what, "made by tc.questions.sum or distinct; tc.questions.above takes a text"
         )
@@ -75,6 +82,8 @@ def measured(what: What, schema: Mapping[str, Column], threshold: float | None =
             return Count(where), COUNTED, f"count({where if where is not None else '*'})"
         case Sum():
             return _sum(what, where, schema)
+        case ValueOf():
+            return _value(what, where, schema)
         case Distinct():
             return _distinct(what, where, schema, threshold)
 
@@ -89,10 +98,15 @@ def _tree(where: Where, schema: Mapping[str, Column]) -> Predicate | None:
 
 
 def _text(name: str, inside: str, where: Predicate | None) -> str:
-    return f"{name}({inside} where {where})" if where is not None else f"{name}({inside})"
+    return f"{name}({_inside(inside, where)})"
 
 
-def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Measured:
+def _inside(words: str, where: Predicate | None) -> str:
+    return words if where is None else f"{words} where {where}"
+
+
+def _numbers_of(what: Sum | ValueOf, schema: Mapping[str, Column]) -> tuple[Column, Fraction, Fraction]:
+    """Return a column of numbers, and the bounds of what a unit contributes."""
     column = column_of(what.column, schema)
     if column.kind is not Kind.NUMBER:
         raise InvalidParameter(
@@ -101,6 +115,25 @@ def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Me
     lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
     if lower > upper:
         raise InvalidParameter("lower", what.lower, "at most ", Parameter("upper"), f", {what.upper!r}")
+    return column, lower, upper
+
+
+def _value(what: ValueOf, where: Predicate | None, schema: Mapping[str, Column]) -> Measured:
+    column, lower, upper = _numbers_of(what, schema)
+    if lower == upper:
+        raise InvalidParameter("upper", what.upper, "above ", Parameter("lower"), f", {what.lower!r}")
+    step = _decimals(upper - lower) if what.grid is None else _step(what.grid)
+    least, most = math.ceil(lower / step), math.floor(upper / step)
+    if most <= least:
+        raise InvalidParameter("grid", what.grid, f"fine enough for the bounds {what.lower!r} to {what.upper!r}")
+    if most - least > _MOST_STEPS or max(abs(least), abs(most)) > MOST_STEPS:
+        raise InvalidParameter("grid", what.grid, f"coarser: at least {float((upper - lower) / _MOST_STEPS):.3g}")
+    inside = f"{column.name} from {figure(what.lower)} to {figure(what.upper)}"
+    return UnitValue(column, least, most, step, where), grid(step), _inside(inside, where)
+
+
+def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Measured:
+    column, lower, upper = _numbers_of(what, schema)
     largest = max(abs(lower), abs(upper))
     if not largest:
         expected = " below 0: else every contribution is 0"
@@ -141,7 +174,21 @@ def _fitting(column: Column, largest: Fraction) -> Fraction:
     """Return a grid for the bounds: whole numbers where they are, else a millionth of the largest contribution."""
     if column.exact is not None and column.exact.scale == 0 and largest <= _WHOLE_STEPS:
         return Fraction(1)
-    return Fraction(10) ** (math.floor(math.log10(largest)) - 6)
+    return _decimals(largest)
+
+
+def _decimals(largest: Fraction, digits: int = _DIGITS) -> Fraction:
+    """Return a power of ten that is so many digits below a number's first one."""
+    return Fraction(10) ** (math.floor(math.log10(largest)) - digits)
+
+
+def coarse(what: ValueOf, schema: Mapping[str, Column]) -> ValueOf:
+    """Return a number with a grid for picks: the one given, whole numbers, or a thousand steps at least."""
+    column, lower, upper = _numbers_of(what, schema)
+    if what.grid is not None or lower == upper:
+        return what
+    whole = column.exact is not None and column.exact.scale == 0 and upper - lower <= _MOST_WHOLE
+    return replace(what, grid=Fraction(1) if whole else _decimals(upper - lower, _COARSE_DIGITS))
 
 
 def _distinct(
@@ -162,7 +209,7 @@ def _distinct(
 
 def check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
     """Refuse a grid so fine that the noise of one step would be lost in double precision."""
-    if isinstance(measure, Total) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
+    if isinstance(measure, Total | UnitValue) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
         step = gauge.value(1)
         coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
         raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")

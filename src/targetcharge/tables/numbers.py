@@ -11,14 +11,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, cast, final
 
 from targetcharge.mechanisms import batch_by_name
-from targetcharge.queries.measures import Sketch, families
-from targetcharge.tables.questions import Above, Count
+from targetcharge.queries.measures import Count, Histogram, Sketch, families
+from targetcharge.queries.tree import Missing, Not, all_of, parts_of
+from targetcharge.tables.questions import Above
+from targetcharge.tables.questions import Count as CountOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from targetcharge.engines.engine import Engine
     from targetcharge.mechanisms import Algorithm, Batch
+    from targetcharge.mechanisms.picks import Distribution
     from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.snapshots import Snapshots
@@ -54,9 +57,24 @@ class SharedNumbers:
         return self.engine.measure([measure])[0]
 
     def of_keys(self, prepared: Prepared) -> Iterable[int]:
-        """Return the numbers of all keys, in one scan."""
-        assert prepared.keys is not None  # noqa: S101 - a watch or a selection
-        return self.engine.measure_by(prepared.additive, prepared.keys)
+        """Return the numbers of all keys, in one scan; a histogram gets a fresh key each time."""
+        assert prepared.keys is not None  # noqa: S101 - a watch, a selection or a histogram
+        measure = prepared.additive
+        if isinstance(measure, Histogram):
+            measure = replace(measure, key=secrets.token_hex(8))
+        return self.engine.measure_by(measure, prepared.keys)
+
+    def totals(self, prepared: Prepared) -> tuple[int, int]:
+        """Return what values are above the least, added up, and how many units have one."""
+        measure = prepared.value
+        known = all_of([*parts_of(measure.where), Not(Missing(measure.column))])
+        total, units = self.engine.measure([measure, Count(known)])
+        return total - units, units
+
+    def distribution(self, prepared: Prepared) -> Distribution:
+        """Return how far values are above the least, and how many units have each."""
+        values = self.engine.distribution(prepared.value)
+        return values.steps - 1, values.units
 
     def several(self, prepared: Sequence[Prepared]) -> Iterable[int]:
         """Return several numbers, in as few scans as can be."""
@@ -172,4 +190,4 @@ def calls_of(asked: Sequence[Prepared], scans: SharedScans | None, *, batches: b
 
 def _is_above_count(prepared: Prepared) -> bool:
     question = prepared.question
-    return isinstance(question, Above) and isinstance(question.what, Count) and question.prior is None
+    return isinstance(question, Above) and isinstance(question.what, CountOf) and question.prior is None

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
+from targetcharge.accounting import gumbel_hits
 from targetcharge.accounting.budget import check_budget
 from targetcharge.errors import InvalidParameter
 from targetcharge.ledger import Unit, terms_at
 from targetcharge.queries.tree import column_of
 from targetcharge.sessions import Session
-from targetcharge.sessions.opening import MEMORY, Declaration, file_of, open_ledger
+from targetcharge.sessions.opening import MEMORY, METERS, Declaration, file_of, open_ledger
 from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.individual.counters import Checkpoints
 from targetcharge.tables.numbers import SharedNumbers
@@ -46,17 +47,20 @@ ROW: Final = Row.ROW
 
 _ENDING: Final = ".ledger.db"
 
+_MOST_COUNTED: Final = 50
+"""Hits without an offset: a sparse meter buys about twice as many, and counts them in seconds."""
+
 
 def open_table(
     source: object,
     unit: str | Row,
     budget: Budget,
-    query_epsilon: float | None = None,
     *,
     hits: int | None = None,
+    query_epsilon: float | None = None,
+    meter: str = "auto",
     charging: str = "shared",
     ledger: str | os.PathLike[str] | None = None,
-    meter: str = "exact",
     targets: Sequence[Target] | Target | None = None,
     alternatives: Sequence[Target] | None = None,
     table: str | None = None,
@@ -73,16 +77,17 @@ def open_table(
         unit: whose privacy is protected: all rows with the same value of this column, or tc.ROW for every row
             alone. Rows without a unit are left out.
         budget: the (ε, δ) of everything that will ever be published, reopened or not.
-        query_epsilon: the ε of one computation; left out, the ledger's; of a new ledger the one with the least
-            noise for the hits, or 0.1.
-        hits: how many to cover; left out, what the query ε buys.
+        hits: how many to cover, with the least noise; of a new ledger 10, if the query ε is left out too.
+        query_epsilon: the ε of one computation; left out, the ledger's, or what fits the hits.
+        meter: "auto": that of the ledger; of a new one "sparse", or "exact" with charging="individual", where
+            targets or alternatives are given, and for a query ε that buys hundreds of hits. "sparse" has the least
+            noise, and takes `above`, `watch`, `top`, what is always paid, and releases from a number on; "exact"
+            takes priors and other conditions too; "renyi" also prices `between` and `side`, and other ε.
         charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
             which an answer charges those who contributed; who has spent theirs takes no part any more, and the
             questions never end.
         ledger: ":memory:", or a file that keeps the budget; left out for a file beside a file source, and memory
             for others.
-        meter: "exact" buys the most hits; "renyi" also prices `between` and `side`, and other ε; "sparse" takes
-            only `above`, `watch`, `top`, `count` and releases from a number on, with far less noise.
         targets: examples of the targets that will be asked, if not those of `above`; see tc.Session.
         alternatives: several targets with a meter each; see tc.Session.
         table: of a DuckDB file with several.
@@ -102,11 +107,11 @@ def open_table(
         source,
         unit,
         budget,
-        query_epsilon,
         hits=hits,
+        query_epsilon=query_epsilon,
+        meter=meter,
         charging=charging,
         ledger=ledger,
-        meter=meter,
         targets=targets,
         alternatives=alternatives,
         table=table,
@@ -130,11 +135,11 @@ class TableOpening:
     source: object = field(repr=False)
     unit: str | Row
     budget: Budget
-    query_epsilon: float | None = None
     hits: int | None = None
+    query_epsilon: float | None = None
+    meter: str = "auto"
     charging: str = "shared"
     ledger: str | os.PathLike[str] | None = None
-    meter: str = "exact"
     targets: Sequence[Target] | Target | None = None
     alternatives: Sequence[Target] | None = None
     table: str | None = None
@@ -150,6 +155,7 @@ class TableOpening:
         if self.query_epsilon is not None:
             object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
         checks.choice(self.charging, "charging", ("shared", "individual"))
+        checks.choice(self.meter, "meter", ("auto", *METERS))
         checks.flag(self.new_data, "new_data")
         if not isinstance(self.unit, str | Row):
             raise InvalidParameter("unit", self.unit, "the name of a column, or tc.ROW for every row alone")
@@ -161,6 +167,12 @@ class TableOpening:
     def individual(self) -> bool:
         """Return whether each unit has a budget of its own."""
         return self.charging == "individual"
+
+    @property
+    def exists(self) -> bool:
+        """Return whether there is a ledger already."""
+        path = file_of(self._place)
+        return self.made is not None or (path is not None and path.exists())
 
     def engine(self) -> Engine:
         """Open the source; whoever calls this closes it, or opens the table with it."""
@@ -179,7 +191,7 @@ class TableOpening:
             NotAllowed: if there is a ledger, and it was made for other terms.
         """
         path, made = file_of(self._place), self._made()
-        declared = self._declaration(engine).chosen(made, path)
+        declared = self._declaration(engine, made).chosen(made, file_of(self._place))
         ledger, snapshots = open_ledger(MEMORY, declared, None, None), Snapshots(None)
         if path is not None and made is not None:
             made.check(declared.terms(ledger.meters), path)
@@ -193,7 +205,7 @@ class TableOpening:
         session: Session | None = None
         try:
             made, snapshots = self._made(), self._snapshots()
-            declared = self._declaration(engine).chosen(made, file_of(self._place))
+            declared = self._declaration(engine, made).chosen(made, file_of(self._place))
             ledger = open_ledger(self._place, declared, None, self.restored, made)
             beside = file_of(self._place)
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
@@ -218,9 +230,7 @@ class TableOpening:
     def _made(self) -> Terms | None:
         """Return what the ledger was made for; None if there is none yet."""
         path = file_of(self._place)
-        if self.made is not None or path is None or not path.exists():
-            return self.made
-        return terms_at(path)
+        return terms_at(path) if self.made is None and path is not None and path.exists() else self.made
 
     @property
     def _place(self) -> str | os.PathLike[str]:
@@ -230,12 +240,29 @@ class TableOpening:
         anew = self.new_data and not self.individual
         return Snapshots(file_of(self._place), individual=self.individual, anew=anew)
 
-    def _declaration(self, engine: Engine) -> Declaration:
+    def _declaration(self, engine: Engine, made: Terms | None) -> Declaration:
         unit = Unit("row")
         if isinstance(self.unit, str):
             unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
-        given = self.budget, self.query_epsilon, self.meter, self.targets, self.alternatives
+        given = self.budget, self.query_epsilon, self._meter(made), self.targets, self.alternatives
         return Declaration.of(*given, 0.0, unit, individual=self.individual, hits=self.hits, counts=True)
+
+    def _meter(self, made: Terms | None) -> str:
+        """Return the meter that was asked for, or else that of the ledger, or the best for a new one."""
+        if self.meter != "auto":
+            return self.meter
+        if made is not None:
+            return made.meter
+        if self.individual or self.targets is not None or self.alternatives is not None or self._buys_many:
+            return "exact"
+        return "sparse"
+
+    @property
+    def _buys_many(self) -> bool:
+        """Return whether the query ε buys so many hits that a sparse meter would take long to count them."""
+        if self.query_epsilon is None or self.hits is not None or not self.budget.delta:
+            return False
+        return gumbel_hits(self.query_epsilon, self.budget) > _MOST_COUNTED
 
     def _numbers(
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None

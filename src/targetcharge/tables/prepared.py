@@ -1,44 +1,40 @@
-"""Prepared questions: what was asked of a table, parsed, measured and described, to the ledger and back.
+"""Prepared questions: what was asked of a table, parsed, measured and described, in one value.
 
 >>> from targetcharge.queries.tree import Column, Kind
 >>> from targetcharge.tables import questions
+>>> from targetcharge.tables.preparing import prepare
 >>> schema = {"age": Column("age", Kind.NUMBER)}
 >>> prepared = prepare(questions.above("age > 65", threshold=100), schema, epsilon=0.1)
->>> prepared.name, prepared.record
-('count(age > 65) >= 100', '{"what":{"count":"age > 65"},"above":100}')
->>> read_back(prepared.record, 0.1, schema).measure == prepared.measure
-True
+>>> prepared.name, prepared.always_paid, prepared.algorithm().epsilon
+('count(age > 65) >= 100', False, 0.1)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
-from targetcharge import checks
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
-from targetcharge.errors import InvalidParameter, NotAllowed, Setting, TargetChargeError
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.mechanisms import (
     above_threshold,
     batch_by_key,
     between_thresholds,
     boundary,
     changed,
-    noisy_count,
     side_of_threshold,
 )
 from targetcharge.mechanisms.gauge import gauged
+from targetcharge.mechanisms.paid import always_count, histogram, mean, paid
+from targetcharge.mechanisms.picks import peeled, quantiles
 from targetcharge.mechanisms.wrappers import rewrapped
-from targetcharge.queries.keys import declare, from_published
-from targetcharge.queries.measures import Count, Sketch, Total
+from targetcharge.queries.keys import from_published
+from targetcharge.queries.measures import Count, Sketch, Total, UnitValue
 from targetcharge.queries.tree import All
-from targetcharge.sessions.select import check_selection
+from targetcharge.sessions.priced import paid_noise
 from targetcharge.tables.measured import (
     band_steps,
-    check_figures,
-    check_grid,
     least_steps,
-    measured,
     prior_value,
     unchanged_steps,
 )
@@ -46,24 +42,27 @@ from targetcharge.tables.questions import (
     Above,
     BetweenQuestion,
     CountQuestion,
+    Histogram,
+    Mean,
+    Quantiles,
     Question,
     SideQuestion,
     Top,
     Watch,
-    What,
     figure,
-    record_of,
-    recorded,
 )
+from targetcharge.tables.records import record_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from targetcharge.accounting.meter import Tariff
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms import Algorithm, Batch
     from targetcharge.mechanisms.gauge import Gauge
+    from targetcharge.mechanisms.picks import Distribution, Several
     from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Measure
+    from targetcharge.queries.measures import Additive, Measure
     from targetcharge.queries.tree import Column
     from targetcharge.randomness import Entropy
     from targetcharge.tables.individual import UnitMeters
@@ -92,6 +91,8 @@ class Prepared:
             contributed to the answer and how much.
         schema: the columns that it was checked against; none if it was read back.
         individual: whether it was checked for a table where every unit has a meter of its own.
+        conditional: whether a count is published under a condition that is not in the question: that of a release,
+            or of a change that was read back, whose prior is not known.
     """
 
     question: Question
@@ -103,6 +104,7 @@ class Prepared:
     record: str = field(default="", repr=False)
     schema: Mapping[str, Column] = field(default_factory=dict, repr=False, compare=False)
     individual: bool = field(default=False, repr=False, compare=False)
+    conditional: bool = field(default=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -120,6 +122,34 @@ class Prepared:
                 return f"{self.words} by {', '.join(self.by)} >= {figure(threshold)}"
             case Top():
                 return f"{self.words} by {', '.join(self.by)}"
+            case Histogram():
+                return f"histogram of {self.words} by {', '.join(self.by)}"
+            case Mean():
+                return f"mean({self.words})"
+            case Quantiles(shares=shares):
+                return f"quantile({self.words}) at {', '.join(f'{float(share):g}' for share in shares)}"
+
+    @property
+    def always_paid(self) -> bool:
+        """Return whether it is published whatever it is."""
+        question = self.question
+        if isinstance(question, CountQuestion):
+            return question.prior is None and not self.conditional
+        return isinstance(question, Mean | Quantiles | Histogram)
+
+    @property
+    def moved(self) -> int:
+        """Return how far a unit moves all numbers that are made noisy together at most, in steps."""
+        return (
+            min(self.measure.sensitivity, self.count)
+            if isinstance(self.question, Histogram)
+            else self.measure.sensitivity
+        )
+
+    @property
+    def paid_by_share(self) -> bool:
+        """Return whether a unit with a smaller contribution may pay less: not where it is a value or a choice."""
+        return isinstance(self.measure, Count | Total)
 
     @property
     def monotone(self) -> bool:
@@ -130,6 +160,11 @@ class Prepared:
     def identity(self) -> tuple[str, float]:
         """Return what tells questions apart in a ledger: the record and the ε."""
         return self.record, self.epsilon
+
+    @property
+    def charged_as(self) -> tuple[tuple[str, float], bool]:
+        """Return what tells questions apart by whom a hit charges how much: their records hold no priors."""
+        return self.identity, self.always_paid
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -146,6 +181,13 @@ class Prepared:
                 return Between(*band_steps(self.gauge, self.question), self.measure.sensitivity)
             case _:
                 return NotPrior(None)
+
+    def target_on(self, tariff: Tariff) -> Target:
+        """Return the target by which units pay on a meter: that of an always-paid sum falls with their shares."""
+        if isinstance(self.question, CountQuestion) and self.always_paid:
+            drawn = paid(self.in_steps(self.read), paid_noise(tariff, self.epsilon))
+            return drawn.default_target or self.target
+        return self.target
 
     def check_fits(self, schema: Mapping[str, Column], epsilon: float | None, *, individual: bool) -> None:
         """Refuse another table than the one it was prepared by, or its like, and another ε than its own."""
@@ -167,6 +209,14 @@ class Prepared:
     def read_keys(self, numbers: SharedNumbers | UnitMeters) -> Iterable[int]:
         """Return the numbers of all keys at once."""
         return numbers.of_keys(self)
+
+    def read_totals(self, numbers: SharedNumbers | UnitMeters) -> tuple[int, int]:
+        """Return how far the values of all units are above the least, added up, and how many units have one."""
+        return numbers.totals(self)
+
+    def read_distribution(self, numbers: SharedNumbers | UnitMeters) -> Distribution:
+        """Return how many steps the values are above the least, those that occur, and how many units have each."""
+        return numbers.distribution(self)
 
     def read_keys_when_due(self, numbers: UnitMeters) -> Callable[[int, int], Iterable[int]]:
         """Return what gives the numbers of the keys from one place up to another, each when it is due."""
@@ -200,16 +250,66 @@ class Prepared:
                 if band is not None:
                     return replace(changed(read, *band, epsilon, threshold=least, **common), prior=prior)
                 if least is None:
-                    return noisy_count(read, epsilon, **common)
+                    return always_count(read, epsilon, **common)
                 return above_threshold(read, least, epsilon, **common)
             case BetweenQuestion():
                 low, high = band_steps(self.gauge, question)
                 return between_thresholds(read, low, high, epsilon, **common)
+            case Mean():
+                value = self.value
+                bounds = value.lower, value.upper, value.grid
+                return mean(self.read_totals, epsilon, *bounds, name=self.name)
+            case Histogram(per_unit=per_unit):
+                return histogram(self.read_keys, epsilon, self.count, per_unit=per_unit, name=self.name)
             case SideQuestion():
                 least = least_steps(self.gauge, "threshold", question.threshold)
                 return _one_scan(lambda seen: boundary(side_of_threshold(seen, least, epsilon, **common)), read)
             case _:
                 raise InvalidParameter("question", question, "a question with one answer")
+
+    def several(self) -> Several:
+        """Return the quantiles, or the picks of a selection."""
+        common: dict[str, Any] = {"name": self.name, "question": self.record}
+        match self.question:
+            case Quantiles(shares=shares):
+                value = self.value
+                cells, gauge = value.upper - value.lower + 1, self.gauge
+                return quantiles(
+                    self.read_distribution,
+                    shares,
+                    self.epsilon,
+                    cells,
+                    lambda cell: gauge.value(value.lower + cell),
+                    **common,
+                )
+            case Top(k=k, values=values):
+                measure = self.additive
+                width = measure.sensitivity
+                if isinstance(measure, Total):
+                    width = max(measure.upper, 0) - min(measure.lower, 0)
+                names = () if self.keys is None else self.keys.published()
+                common |= {"sensitivity": measure.sensitivity, "width": width, "gauge": self.gauge}
+                return peeled(self.read_keys, k, self.epsilon, names, values=values, **common)
+            case question:
+                raise InvalidParameter("question", question, "one for quantiles, or a selection")
+
+    def one_by_one(self) -> list[Prepared]:
+        """Return questions for one quantile each."""
+        asked = cast("Quantiles", self.question)
+        alone = [replace(asked, shares=(share,)) for share in asked.shares]
+        return [replace(self, question=one, record=record_of(one, self.measure, None)) for one in alone]
+
+    @property
+    def value(self) -> UnitValue:
+        """Return the measure, which is one number for each unit."""
+        if not isinstance(self.measure, UnitValue):
+            raise InvalidParameter("question", self.question, "about one number for each unit")
+        return self.measure
+
+    @property
+    def count(self) -> int:
+        """Return how many keys there are."""
+        return 0 if self.keys is None else len(self.keys.values)
 
     def batch(self) -> Batch:
         """Return the tests of every key of a watch, or the candidates of a selection."""
@@ -233,15 +333,15 @@ class Prepared:
     # Who contributes.
 
     @property
-    def additive(self) -> Count | Total:
+    def additive(self) -> Additive:
         """Return the measure, which is the sum of what units contribute.
 
         Raises:
             NotAllowed: if it is none.
         """
-        return _additive(self.measure)
+        return additive(self.measure)
 
-    def measure_of(self, key: object) -> Count | Total:
+    def measure_of(self, key: object) -> Additive:
         """Return the measure of one key, as it is published; of all rows if there are no keys."""
         if self.keys is None:
             return self.additive
@@ -253,73 +353,6 @@ class Prepared:
         """Return keys of this question that were published as these."""
         columns, period = ((), None) if self.keys is None else (self.keys.columns, self.keys.period)
         return from_published(self.by, published, period, {column.name: column for column in columns})
-
-
-def prepare(
-    question: Question, schema: Mapping[str, Column], epsilon: float, *, individual: bool = False
-) -> Prepared:
-    """Return a question, ready to be asked: its predicate is parsed here, and nowhere else.
-
-    Args:
-        question: made by `tc.questions`.
-        schema: the columns there are.
-        epsilon: of one computation.
-        individual: whether every unit has a meter of its own: then a selection records its candidates, and
-            distinct values are refused.
-
-    Raises:
-        InvalidParameter: if it makes no sense on these columns; it names what.
-        NotAllowed: if it cannot be asked.
-    """
-    if isinstance(question, What):
-        expected = "a question about that, such as tc.questions.above(tc.questions.sum(…), threshold)"
-        raise InvalidParameter("question", question, expected)
-    if not isinstance(question, Question):
-        raise InvalidParameter("question", question, "made by tc.questions, such as tc.questions.above(…)")
-    if isinstance(question, Watch | Top) and question.threshold is not None:
-        checks.threshold(question.threshold, "threshold")
-    threshold = question.threshold if isinstance(question, Above | Watch) else None
-    measure, gauge, words = measured(question.what, schema, threshold)
-    check_grid(measure, gauge, epsilon)
-    check_figures(question, gauge)
-    keys = None
-    if isinstance(question, Watch | Top):
-        if isinstance(measure, Sketch):
-            msg = "distinct values are not counted key by key: ask for those of one key at a time"
-            raise NotAllowed(msg)
-        keys = declare(question.by, question.keys, schema)
-    if isinstance(question, Top) and keys is not None:
-        question = replace(question, k=check_selection(keys.values, question.k, None, question.threshold))
-    if individual:
-        _additive(measure)
-    record = record_of(question, measure, keys, candidates=individual and isinstance(question, Top))
-    return Prepared(question, epsilon, measure, gauge, words, keys, record, schema, individual)
-
-
-def read_back(record: str, epsilon: float, schema: Mapping[str, Column]) -> Prepared | None:
-    """Return the question that a ledger keeps; None if this version reads none, or the table lacks its columns."""
-    kept = recorded(record)
-    if kept is None:
-        return None
-    question = kept.question
-    try:
-        keys = None
-        if isinstance(question, Watch | Top):
-            keys = from_published(question.by, question.keys, kept.period, schema)
-        return Prepared(question, epsilon, *measured(question.what, schema, 1.0), keys, record)
-    except TargetChargeError:
-        return None
-
-
-def _additive(measure: Measure) -> Count | Total:
-    """Return a measure that is the sum of what units contribute; refuse another."""
-    if isinstance(measure, Count | Total):
-        return measure
-    msg = (
-        "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
-        " others. Ask a ledger for them that was made with "
-    )
-    raise NotAllowed(msg, Setting("charging", "shared"))
 
 
 def _one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
@@ -341,3 +374,14 @@ def _one_scan(make: Callable[[Read], Algorithm], read: Read) -> Algorithm:
         return replace(inner, run=run, counted=rewrapped(inner, forgetting))
 
     return forgetting(make(again))
+
+
+def additive(measure: Measure) -> Additive:
+    """Return a measure that is the sum of what units contribute; refuse another."""
+    if not isinstance(measure, Sketch):
+        return measure
+    msg = (
+        "distinct values cannot be asked with a budget for every individual: what a unit adds depends on the"
+        " others. Ask a ledger for them that was made with "
+    )
+    raise NotAllowed(msg, Setting("charging", "shared"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from targetcharge import checks, markup
 from targetcharge.accounting.targets import Boundary, NotPrior
@@ -12,7 +12,16 @@ from targetcharge.mechanisms import side_of_threshold
 from targetcharge.mechanisms.noise import Carried, offsets_of
 from targetcharge.outcomes import Side as Where
 from targetcharge.tables.measured import prior_value
-from targetcharge.tables.questions import Above, BetweenQuestion, CountQuestion, SideQuestion, Top, Watch
+from targetcharge.tables.questions import (
+    Above,
+    BetweenQuestion,
+    CountQuestion,
+    Mean,
+    Quantiles,
+    SideQuestion,
+    Top,
+    Watch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +34,10 @@ if TYPE_CHECKING:
 
 _SCALES: Final = (1, 2, 3, 5, 10)
 """How many times the noise's scale a number is away from the threshold, where the caller does not say."""
+
+MarginOf = Literal["number", "times units", "rank", "beside the best"]
+
+_MARGIN_OF: Final[dict[type, MarginOf]] = {Mean: "times units", Quantiles: "rank", Top: "beside the best"}
 
 _OFFSETS: Final = 400
 """Into how many cases the offset is divided, where its effect is not added up in closed form."""
@@ -59,10 +72,13 @@ class Preview:
         price: of one hit, on the table's meter.
         keys: how many tests it is.
         most_hits: the most that could be charged.
-        scale: of the noise.
+        scale: of the noise; 0 where that says little.
         margin: a published number is at most so far off, in at least 95% of draws.
         threshold: that distances are from; None if there is none.
         chances: for some distances.
+        margin_of: what is off by so much: the "number"; the number "times units", of a mean: it is off by so
+            much divided by how many units count; the "rank" among the units, of a quantile; or the count of a key
+            that is picked, "beside the best".
     """
 
     question: str
@@ -74,6 +90,7 @@ class Preview:
     margin: float
     threshold: float | None
     chances: tuple[Chance, ...]
+    margin_of: MarginOf = "number"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -88,12 +105,24 @@ class Preview:
         return "\n".join(lines)
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [
+        price = f"{self.price:.4g}"
+        if self.margin_of == "rank" and self.keys > 1:
+            price += f", for each of {self.keys:,} quantiles"
+        elif self.most_hits > 1:
+            price += f" (at most {self.most_hits:,} of {self.keys:,} tests)"
+        elif self.keys > 1:
+            price += f", for all {self.keys:,} keys together"
+        noise = {
+            "number": f"scale {self.scale:.4g}, within {self.margin:.6g} in 95% of draws",
+            "times units": f"within {self.margin:.6g} divided by the number of units in 95% of draws",
+            "rank": f"at most {self.margin:.6g} units from the rank that is asked for in 95% of draws",
+            "beside the best": f"keys at most {self.margin:.6g} below the best that is left in 95% of picks",
+        }[self.margin_of]
+        return [
             ("question", self.question),
-            ("price of a hit", f"{self.price:.4g} (at most {self.most_hits:,} of {self.keys:,} tests)"),
-            ("noise", f"scale {self.scale:.4g}, within {self.margin:.6g} in 95% of draws, at ε {self.epsilon:g}"),
+            ("price of a hit", price),
+            ("noise", f"{noise}, at ε {self.epsilon:g}"),
         ]
-        return facts if self.keys > 1 else [facts[0], (facts[1][0], f"{self.price:.4g}"), facts[2]]
 
     def _rows(self) -> list[tuple[str, str, str]]:
         return [(f"{chance.distance:+g}", _percent(chance.hit), _wrong(chance)) for chance in self.chances]
@@ -117,12 +146,23 @@ def _wrong(chance: Chance) -> str:
     return "" if chance.miss is None else f"miss {_percent(chance.miss)}"
 
 
-def preview(prepared: Prepared, session: Session, distances: Sequence[float] | None) -> Preview:
-    """Return what a question would cost and how well it would work."""
+def preview(prepared: Prepared, session: Session, distances: Sequence[float] | None, *, picks: bool) -> Preview:
+    """Return what a question would cost and how well it would work.
+
+    Args:
+        prepared: the question.
+        session: that it would be asked of.
+        distances: of a true number from the threshold.
+        picks: whether a selection would pick its keys one by one.
+    """
+    if prepared.always_paid or picks:
+        if distances is not None:
+            raise InvalidParameter("distances", distances, "left out for this question: it has no threshold")
+        return _always_paid(prepared, session)
     question, name, keys, most = prepared.question, prepared.name, 1, 1
     single = prepared
-    if prepared.keys is not None:
-        keys = most = len(prepared.keys.values)
+    if isinstance(question, Watch | Top):
+        keys = most = prepared.count
         alone: Single = CountQuestion(question.what)
         if isinstance(question, Watch):
             alone = Above(question.what, question.threshold)
@@ -132,6 +172,8 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
         single = replace(prepared, question=alone, keys=None)
     algorithm = session.drawn(single.in_steps(_itself))
     accuracy = algorithm.accuracy
+    if isinstance(question, Top) and accuracy is not None:
+        accuracy = accuracy.of_rank(most, keys)
     assert accuracy is not None  # noqa: S101 - all algorithms of tables have one
     shown = accuracy.through(prepared.gauge)
     threshold = _threshold(single.question)
@@ -155,6 +197,24 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
         threshold=threshold,
         chances=chances,
     )
+
+
+def _always_paid(prepared: Prepared, session: Session) -> Preview:
+    """Return what numbers or picks cost that are published whatever they are, and how far off they are."""
+    most, scale, margin_of, name = 1, 0.0, _MARGIN_OF.get(type(prepared.question), "number"), prepared.name
+    if isinstance(prepared.question, Quantiles | Top):
+        several = prepared.several()
+        price, parts = session.price_of_several(several)
+        most, margin, accuracy = several.count, parts.margin, parts.accuracy
+        if isinstance(prepared.question, Top):
+            name = f"{name}, the {most} largest"
+    else:
+        algorithm = session.drawn(prepared.algorithm())
+        price, accuracy, margin = session.price_of(algorithm), algorithm.accuracy, algorithm.margin
+    if accuracy is not None and margin_of == "number":
+        scale, margin = accuracy.scale, _margin(prepared.gauge, accuracy.margin, None)
+    keys = most if isinstance(prepared.question, Quantiles) else max(1, prepared.count)
+    return Preview(name, prepared.epsilon, price, keys, most, scale, margin, None, (), margin_of)
 
 
 def _margin(gauge: Gauge, margin: int, threshold: float | None) -> float:

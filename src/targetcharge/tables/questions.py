@@ -2,41 +2,29 @@
 
 A question is about a number: how many units have a row that counts (a predicate as text, or `count`), what their
 contributions add up to (`sum`), or how many distinct values a column has (`distinct`). A `count` by itself is a
-question too: the number is published, and always paid for. A label is public, and kept with the answers.
+question too: the number is published, and always paid for. So are `histogram`, `mean` and `quantiles`. A label is
+public, and kept with the answers.
 
 >>> above("age > 65 AND diagnosis = 'flu'", threshold=1200)
 Above(what=Count(where="age > 65 AND diagnosis = 'flu'"), threshold=1200, prior=None, tolerance=None)
 >>> between(sum("fare", lower=0, upper=100, where="rain = TRUE"), 5_000, 10_000).what.upper
 100
-
-A ledger keeps a question as a record: enough to tell, from the table and an answer's key, who contributed to the
-answer and how much.
-
->>> from targetcharge.queries.measures import Count as Measure
->>> record = record_of(above("age > 65", threshold=100), Measure(None), None)
->>> record, recorded(record).question.what
-('{"what":{"count":"age > 65"},"above":100}', Count(where='age > 65'))
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
+from targetcharge import checks
 from targetcharge.errors import InvalidParameter
-from targetcharge.outcomes import canonical_json, from_plain, to_plain
-from targetcharge.queries.keys import Period
-from targetcharge.queries.measures import Total
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from targetcharge.queries.keys import Keys
-    from targetcharge.queries.measures import Measure
     from targetcharge.queries.tree import Predicate
 
     Grid = int | float | str | Decimal | Fraction
@@ -44,6 +32,10 @@ if TYPE_CHECKING:
     """One or two columns."""
     Where = str | Predicate | None
     """Which rows count: a predicate as text, or as the tree that was parsed from one; None for all rows."""
+
+
+_LARGEST_DENOMINATOR: Final = 10**6
+"""Of a share of units: ranks of so many parts fit into 64 bits."""
 
 
 @final
@@ -74,6 +66,18 @@ class Distinct:
     column: str
     where: Where = None
     per_unit: int = 1
+
+
+@final
+@dataclass(frozen=True)
+class Value:
+    """One number for each unit: the mean of its rows, between the bounds."""
+
+    column: str
+    lower: float
+    upper: float
+    where: Where = None
+    grid: Grid | None = None
 
 
 What = Count | Sum | Distinct
@@ -125,6 +129,43 @@ class SideQuestion:
 
 @final
 @dataclass(frozen=True)
+class Mean:
+    """The mean of one number for each unit, always paid for."""
+
+    what: Value
+    label: str = field(default="", repr=False)
+
+
+@final
+@dataclass(frozen=True)
+class Quantiles:
+    """Where shares of all units lie, by one number for each; every one is paid for.
+
+    Attributes:
+        what: the number.
+        shares: of the units that are at most there.
+        label: what the caller wrote on it.
+    """
+
+    what: Value
+    shares: tuple[Fraction, ...]
+    label: str = field(default="", repr=False)
+
+
+@final
+@dataclass(frozen=True)
+class Histogram:
+    """The noisy counts of all declared keys, always paid for; a unit counts for at most `per_unit` of them."""
+
+    what: What
+    by: str | tuple[str, ...]
+    keys: Any
+    per_unit: int = 1
+    label: str = field(default="", repr=False)
+
+
+@final
+@dataclass(frozen=True)
 class Watch:
     """`Above` for every declared key."""
 
@@ -138,20 +179,24 @@ class Watch:
 @final
 @dataclass(frozen=True)
 class Top:
-    """The k keys with the largest noisy numbers."""
+    """The k keys with the largest numbers, and the noisy numbers if values are wanted."""
 
     what: What
     by: str | tuple[str, ...]
     keys: Any
     k: int
     threshold: float | None = None
+    values: bool = True
     label: str = field(default="", repr=False)
 
 
-Single = Above | CountQuestion | BetweenQuestion | SideQuestion
-"""Questions with one answer."""
+Single = Above | CountQuestion | BetweenQuestion | SideQuestion | Mean
+"""Questions with one answer, as are those for one quantile."""
 
-Question = Single | Watch | Top
+Keyed = Watch | Top | Histogram
+"""Questions about declared keys."""
+
+Question = Single | Quantiles | Keyed
 """Everything a table can be asked."""
 
 Asked = str | What | CountQuestion | None
@@ -194,6 +239,73 @@ def distinct(column: str, where: str | None = None, *, per_unit: int = 1) -> Dis
     return Distinct(column, where, per_unit)
 
 
+def mean(
+    column: str,
+    lower: float,
+    upper: float,
+    where: str | None = None,
+    *,
+    grid: Grid | None = None,
+    label: str = "",
+) -> Mean:
+    """Return the question of `Table.mean`.
+
+    Args:
+        column: a number; each unit's value is the mean of its rows.
+        lower: the least value; what is less counts as this.
+        upper: the largest value.
+        where: which rows count.
+        grid: values are rounded to multiples of it; left out for one that fits the bounds.
+        label: a text that is kept with the answer.
+    """
+    return Mean(Value(column, lower, upper, where, grid), label)
+
+
+def quantile(
+    column: str,
+    q: float,
+    lower: float,
+    upper: float,
+    where: str | None = None,
+    *,
+    grid: Grid | None = None,
+    label: str = "",
+) -> Quantiles:
+    """Return the question of `Table.quantile`: see `quantiles`."""
+    return quantiles(column, [q], lower, upper, where, grid=grid, label=label)
+
+
+def quantiles(
+    column: str,
+    qs: Sequence[float],
+    lower: float,
+    upper: float,
+    where: str | None = None,
+    *,
+    grid: Grid | None = None,
+    label: str = "",
+) -> Quantiles:
+    """Return the question of `Table.quantiles`.
+
+    Args:
+        column: a number; each unit's value is the mean of its rows.
+        qs: shares of the units, above 0 and below 1.
+        lower: the least value; what is less counts as this.
+        upper: the largest value.
+        where: which rows count.
+        grid: answers are multiples of it; left out for whole numbers, or a thousand to ten thousand of them.
+        label: a text that is kept with the answers.
+    """
+    if not isinstance(qs, list | tuple) or not qs:
+        raise InvalidParameter("qs", qs, "a list of numbers above 0 and below 1, such as [0.25, 0.5, 0.75]")
+    return Quantiles(Value(column, lower, upper, where, grid), tuple(map(_share, qs)), label)
+
+
+def histogram(where: Asked, by: By, keys: object, per_unit: int = 1, *, label: str = "") -> Histogram:
+    """Return the question of `Table.histogram`."""
+    return Histogram(what_of(where), _columns(by), keys, per_unit, label)
+
+
 def above(
     where: Asked, threshold: float, prior: object = None, tolerance: float | None = None, *, label: str = ""
 ) -> Above:
@@ -222,11 +334,12 @@ def top(
     keys: object,
     k: int = 1,
     *,
+    values: bool = True,
     threshold: float | None = None,
     label: str = "",
 ) -> Top:
     """Return the question of `Table.top`."""
-    return Top(what_of(where), _columns(by), keys, k, threshold, label)
+    return Top(what_of(where), _columns(by), keys, k, threshold, values, label)
 
 
 def what_of(where: Asked) -> What:
@@ -246,120 +359,18 @@ def what_of(where: Asked) -> What:
     raise InvalidParameter("where", where, "a predicate such as 'age > 65', or made by count, sum or distinct")
 
 
+def _share(share: float) -> Fraction:
+    """Return a share of units as it was written: 0.9 is nine tenths, not the double next to it."""
+    expected = "a number above 0 and below 1, with at most six decimals"
+    written, given = checks.fitting(share, "q", expected, lambda number: 0 < number < 1), cast("object", share)
+    exact = Fraction(given) if isinstance(given, Rational) else Fraction(str(written))
+    if exact.denominator > _LARGEST_DENOMINATOR:
+        raise InvalidParameter("q", share, expected)
+    return exact
+
+
 def _columns(by: By) -> str | tuple[str, ...]:
     return by if isinstance(by, str) or not isinstance(by, Sequence) else tuple(by)
-
-
-# As a ledger keeps them.
-
-
-class Recorded(NamedTuple):
-    """A question that was read back. Of a watch the keys are not kept, nor are priors.
-
-    Attributes:
-        question: what was asked.
-        period: how much of a time is one of its keys.
-    """
-
-    question: Question
-    period: Period | None
-
-
-def record_of(question: Question, measure: Measure, keys: Keys | None, *, candidates: bool = False) -> str:
-    """Return a question as canonical JSON.
-
-    Args:
-        question: what was asked.
-        measure: what is computed for it: the grid that was chosen for it is recorded.
-        keys: of a batch.
-        candidates: whether the keys are recorded too, as they are published.
-    """
-    kind, figures = _asked(question)
-    body: dict[str, object] = {"what": _plain_what(question.what, measure), kind: figures}
-    if keys is not None:
-        body["by"] = [column.name for column in keys.columns]
-        if keys.period is not None:
-            body["period"] = keys.period.value
-        if candidates:
-            body["keys"] = to_plain(keys.published())
-    if not isinstance(question.label, str):
-        raise InvalidParameter("label", question.label, "text")
-    return canonical_json({**body, "label": question.label} if question.label else body)
-
-
-def recorded(record: str) -> Recorded | None:
-    """Return the question of a record; None if this version reads none in it."""
-    try:
-        body = json.loads(record)
-        period = body.get("period", body.get("grain"))  # "grain" in the first format
-        return Recorded(_question(body), None if period is None else Period(period))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def label_of(record: str) -> tuple[str, bool]:
-    """Return what the caller wrote on a question that a ledger keeps, and whether it is about keys."""
-    if '"label":' not in record:  # most have none, and reading them would take a while
-        return "", False
-    try:
-        body = json.loads(record)
-        return str(body.get("label", "")), bool(body.get("by"))
-    except (ValueError, AttributeError):
-        return "", False
-
-
-def _asked(question: Question) -> tuple[str, object]:
-    match question:
-        case Above(threshold=threshold) | Watch(threshold=threshold):
-            return "above", figure(threshold)
-        case CountQuestion():
-            return "count", None
-        case BetweenQuestion(_, low, high):
-            return "between", [figure(low), figure(high)]
-        case SideQuestion(_, threshold):
-            return "side", figure(threshold)
-        case Top(k=k):
-            return "top", int(k)
-
-
-def _question(body: dict[str, Any]) -> Question:
-    what, by = _what(body["what"]), tuple(body.get("by", ()))
-    match body:
-        case {"above": threshold}:
-            return Watch(what, by, (), _number(threshold)) if by else Above(what, _number(threshold))
-        case {"count": _} | {"value": _}:  # "value" in the first format
-            return CountQuestion(what)
-        case {"between": [low, high]}:
-            return BetweenQuestion(what, _number(low), _number(high))
-        case {"side": threshold} | {"near": threshold}:  # "near" in the first format
-            return SideQuestion(what, _number(threshold))
-        case {"top": int(k)}:
-            return Top(what, by, tuple(from_plain(key) for key in body.get("keys", ())), k)
-    raise ValueError
-
-
-def _plain_what(what: What, measure: Measure) -> dict[str, object]:
-    match what:
-        case Sum(column, lower, upper, where):
-            grid = str(measure.grid) if isinstance(measure, Total) else ""  # the one that was chosen
-            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": _text(where)}
-        case Distinct(column, where, per_unit):
-            return {"distinct": column, "per_unit": int(per_unit), "where": _text(where)}
-        case _:
-            return {"count": _text(what.where)}
-
-
-def _text(where: Where) -> str | None:
-    return None if where is None else str(where)
-
-
-def _what(body: dict[str, Any]) -> What:
-    if "count" in body:
-        return Count(body["count"])
-    if "sum" in body:
-        lower, upper = map(_number, body["bounds"])
-        return Sum(body["sum"], lower, upper, body["where"], body["grid"])
-    return Distinct(body["distinct"], body["where"], body["per_unit"])
 
 
 def figure(value: float) -> int | float | str:
@@ -367,7 +378,3 @@ def figure(value: float) -> int | float | str:
     if isinstance(value, float) or not isinstance(value, Rational):
         return float(value)
     return int(value) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
-
-
-def _number(figure: float | str) -> float:
-    return cast("float", Fraction(figure)) if isinstance(figure, str) else figure

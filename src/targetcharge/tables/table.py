@@ -11,36 +11,44 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, cast, final, overload
+from typing import TYPE_CHECKING, NoReturn, final, overload
 
 from targetcharge import checks
-from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed
-from targetcharge.ledger import Answer
-from targetcharge.mechanisms import Algorithm, Batch
-from targetcharge.mechanisms.noise import CountNoise
+from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.sessions.heart import Failure, attempt
-from targetcharge.sessions.priced import session_noise
 from targetcharge.tables import questions
-from targetcharge.tables.answers import Answers, LazyAnswers
+from targetcharge.tables.asking import Asker
 from targetcharge.tables.description import Description, describe
-from targetcharge.tables.difference import Difference, PublishedNumber, difference
 from targetcharge.tables.individual import UnitMeters
-from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
-from targetcharge.tables.prepared import Prepared, prepare, read_back
-from targetcharge.tables.preview import Preview, preview
-from targetcharge.tables.questions import Asked, CountQuestion, Question, Single, Top, Watch
+from targetcharge.tables.prepared import Prepared
+from targetcharge.tables.preparing import prepare
+from targetcharge.tables.questions import (
+    Asked,
+    CountQuestion,
+    Histogram,
+    Keyed,
+    Quantiles,
+    Question,
+    Single,
+    Top,
+    Watch,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from targetcharge.ledger import Unit
+    from targetcharge.ledger import Answer, Unit
     from targetcharge.queries.tree import Schema
     from targetcharge.sessions import Release, Session
     from targetcharge.sessions.reading import Reading, Transcript
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
+    from targetcharge.tables.answers import Answers, LazyAnswers
+    from targetcharge.tables.difference import Difference
+    from targetcharge.tables.numbers import SharedNumbers
+    from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import By
 
 
@@ -62,6 +70,7 @@ class Table:
         self._schema = MappingProxyType(dict(self._engine.schema))
         self._unit = unit
         self._epsilon = query_epsilon
+        self._asker = Asker(session, numbers, self._schema)
 
     # One answer.
 
@@ -96,6 +105,60 @@ class Table:
     ) -> Answer:
         """Publish the noisy number and pay for it; with a prior, only if it has changed beyond the tolerance."""
         return self._ask(questions.count(where, prior, tolerance), epsilon)
+
+    def sum(
+        self,
+        column: str,
+        lower: float,
+        upper: float,
+        where: str | None = None,
+        *,
+        grid: questions.Grid | None = None,
+        epsilon: float | None = None,
+    ) -> Answer:
+        """Publish a noisy sum (`tc.questions.sum`) and pay for it."""
+        return self._ask(questions.count(questions.sum(column, lower, upper, where, grid=grid)), epsilon)
+
+    def mean(
+        self,
+        column: str,
+        lower: float,
+        upper: float,
+        where: str | None = None,
+        *,
+        grid: questions.Grid | None = None,
+        epsilon: float | None = None,
+    ) -> Answer:
+        """Publish the noisy mean of one number for each unit, the mean of its rows, and pay for it.
+
+        Args:
+            column: a number.
+            lower: the least value of a unit; what is less counts as this.
+            upper: the largest value.
+            where: which rows count.
+            grid: values are rounded to multiples of it; left out for a millionth of the bounds.
+            epsilon: it costs what a test with this ε costs; left out for the query ε of the table.
+        """
+        return self._ask(questions.mean(column, lower, upper, where, grid=grid), epsilon)
+
+    def quantile(
+        self,
+        column: str,
+        q: float,
+        lower: float,
+        upper: float,
+        where: str | None = None,
+        *,
+        grid: questions.Grid | None = None,
+        epsilon: float | None = None,
+    ) -> Answer:
+        """Publish about where a share q of the units lie, by one number for each, and pay for it.
+
+        Args (others as in `mean`):
+            q: above 0 and below 1: 0.5 for the median.
+            grid: the answer is a multiple of it; left out for whole numbers, or 1,000 to 10,000 steps.
+        """
+        return self._ask(questions.quantile(column, q, lower, upper, where, grid=grid), epsilon)
 
     def between(self, where: Asked, low: float, high: float, *, epsilon: float | None = None) -> Answer:
         """Publish whether the noisy number is below, between or above two thresholds; pay for between."""
@@ -135,10 +198,8 @@ class Table:
         """Publish about how many distinct values a column has, if that is at least the threshold; pay for that."""
         return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
 
-    def _ask(self, question: Single | Prepared, epsilon: float | None = None) -> Answer:
-        algorithm = self.prepare(question, epsilon=epsilon).algorithm()
-        self._engine.check_unchanged()
-        return self._session.ask(algorithm)
+    def _ask(self, question: Single | Quantiles, epsilon: float | None = None) -> Answer:
+        return self._asker.one(self.prepare(question, epsilon=epsilon))
 
     def prepare(self, question: Question | Prepared, *, epsilon: float | None = None) -> Prepared:
         """Check a question, once: what takes a question takes what this returns, on this table and its like.
@@ -165,12 +226,7 @@ class Table:
             epsilon: of this computation, if not the query ε of the table.
         """
         asked = where if isinstance(where, Prepared | CountQuestion) else questions.count(where)
-        prepared = self.prepare(asked, epsilon=epsilon)
-        if not isinstance(prepared.question, CountQuestion) or prepared.question.prior is not None:
-            expected = "a count without a prior: its condition says what is published"
-            raise InvalidParameter("where", prepared.question, expected)
-        self._engine.check_unchanged()
-        return self._session.release(prepared.algorithm(), when)
+        return self._asker.release(self.prepare(asked, epsilon=epsilon), when)
 
     @property
     def pending(self) -> tuple[Release, ...]:
@@ -180,7 +236,7 @@ class Table:
     # Many answers.
 
     @overload
-    def ask(self, question: Watch | Top, *, epsilon: float | None = None) -> Answers: ...
+    def ask(self, question: Keyed | Quantiles, *, epsilon: float | None = None) -> Answers: ...
 
     @overload
     def ask(self, question: Single, *, epsilon: float | None = None) -> Answer: ...
@@ -195,17 +251,20 @@ class Table:
             case Watch():
                 return self.iter_ask(prepared).all()
             case Top():
-                return self._top(prepared, None)
+                return self._asker.top(prepared, None)
+            case Histogram():
+                return self._asker.histogram(prepared)
+            case Quantiles(shares=shares) if len(shares) > 1:
+                return self._asker.quantiles(prepared)
             case _:
-                return self._ask(prepared)
+                return self._asker.one(prepared)
 
     def iter_ask(self, question: Watch | Prepared, *, epsilon: float | None = None) -> LazyAnswers:
         """Ask a watch that was made by `tc.questions`, lazily: see `iter_watch`."""
         prepared = self.prepare(question, epsilon=epsilon)
         if not isinstance(prepared.question, Watch):
             raise InvalidParameter("question", prepared.question, "made by tc.questions.watch")
-        batch = prepared.batch()
-        return LazyAnswers(self._answers([batch]), prepared.by, batch.keys, partial(self._compared, prepared))
+        return self._asker.watch(prepared)
 
     def watch(
         self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
@@ -236,36 +295,71 @@ class Table:
         keys: object = None,
         k: int = 1,
         *,
+        values: bool = True,
         threshold: float | None = None,
         stop: Stop | None = None,
         epsilon: float | None = None,
     ) -> Answers:
-        """Publish the k declared keys with the largest noisy numbers, best first; pay for each. One scan.
+        """Publish the k declared keys with the largest numbers, best first; pay for each. One scan.
 
-        A budget that does not cover all of them answers none, and `.stopped` says so.
+        With values the noisy numbers are published too: the largest of them, a hit each. Where counts have no
+        offset keys are picked first, more sharply, and each number costs one more hit. Without values keys are
+        only picked. A budget that does not cover all of them answers none, and `.stopped` says so.
 
         Args:
             where: what to count.
             by: one or two columns.
             keys: their declared values.
             k: how many to publish; all of them must be covered.
+            values: whether the noisy numbers are published.
             threshold: no number below it is published.
             stop: from the answers so far to the lowest number that may follow, or None; see `tc.sessions.gap`.
             epsilon: of one test, if not the query ε of the table.
         """
-        return self._top(
-            self.prepare(questions.top(where, by, keys, k, threshold=threshold), epsilon=epsilon), stop
-        )
+        asked = questions.top(where, by, keys, k, values=values, threshold=threshold)
+        return self._asker.top(self.prepare(asked, epsilon=epsilon), stop)
 
-    def _top(self, prepared: Prepared, stop: Stop | None) -> Answers:
-        question = cast("Top", prepared.question)
-        batch = prepared.batch()
-        self._engine.check_unchanged()
-        try:
-            answers = self._session.select(batch, question.k, stop, question.threshold)
-            return Answers(answers, prepared.by, compare=partial(self._compared, prepared))
-        except BudgetSpent as spent:
-            return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
+    def histogram(
+        self, where: Asked, by: By, keys: object, per_unit: int = 1, *, epsilon: float | None = None
+    ) -> Answers:
+        """Publish the noisy counts of all declared keys at once, and pay one hit for all of them. One scan.
+
+        A unit counts for at most `per_unit` of the keys, which are chosen for it by a keyed hash: the noise is for
+        so many. With rows as units, or where units have one key each, nothing is left out.
+
+        Args:
+            where: which rows count.
+            by: one or two columns.
+            keys: their declared values.
+            per_unit: how many keys a unit counts for at most.
+            epsilon: it costs what a test with this ε costs; left out for the query ε of the table.
+        """
+        asked = questions.histogram(where, by, keys, per_unit)
+        return self._asker.histogram(self.prepare(asked, epsilon=epsilon))
+
+    def quantiles(
+        self,
+        column: str,
+        qs: Sequence[float],
+        lower: float,
+        upper: float,
+        where: str | None = None,
+        *,
+        grid: questions.Grid | None = None,
+        epsilon: float | None = None,
+    ) -> Answers:
+        """Publish several quantiles of one number for each unit, from one scan, and pay for each.
+
+        A budget that does not cover all of them answers none, and `.stopped` says so.
+
+        Args (others as in `quantile`):
+            qs: shares of the units.
+        """
+        return self.ask_quantiles(questions.quantiles(column, qs, lower, upper, where, grid=grid), epsilon=epsilon)
+
+    def ask_quantiles(self, question: Quantiles | Prepared, *, epsilon: float | None = None) -> Answers:
+        """Ask for quantiles that were made by `tc.questions`, one or several: see `quantiles`."""
+        return self._asker.quantiles(self.prepare(question, epsilon=epsilon))
 
     def ask_many(self, questions: Sequence[Question | Prepared], *, epsilon: float | None = None) -> Answers:
         """Ask questions with one answer each, in their order; many that are alike share scans.
@@ -281,24 +375,7 @@ class Table:
                 raise InvalidParameter("question", question, expected)
         # What cannot be asked is refused here.
         prepared = [self.prepare(question, epsilon=epsilon) for question in questions]
-        scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
-        calls = calls_of(prepared, scans, batches=len(self._session.meters) == 1)
-        for call in calls:
-            self._session.check_price(call)  # all of them are priced before the first is asked
-        try:
-            return LazyAnswers(self._answers(calls), ("question",), questions, self.difference).all()
-        finally:
-            if scans is not None:
-                scans.forget()
-
-    def _answers(self, calls: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
-        """Yield the answers of one call after another, each on files that are what they were."""
-        for call in calls:
-            self._engine.check_unchanged()
-            if isinstance(call, Batch):
-                yield from self._session.ask_each(call)
-            else:
-                yield self._session.ask(call)
+        return self._asker.many(prepared, questions)
 
     def difference(self, first: Answer, second: Answer) -> Difference:
         """Return how much larger one published number of this table is than another, whenever they were asked.
@@ -309,21 +386,7 @@ class Table:
             first: an answer with a number.
             second: another, to whose number a unit adds at most as much.
         """
-        return self._compared(None, first, second)
-
-    def _compared(self, prepared: Prepared | None, *answers: Answer) -> Difference:
-        """Return the difference of two answers to a question, or to those that the ledger keeps."""
-        numbers = []
-        for name, answer in zip(("first", "second"), answers, strict=True):
-            if not isinstance(answer, Answer):
-                raise InvalidParameter(name, answer, "an answer of this table")
-            asked = prepared or read_back(answer.question, answer.epsilon, self._schema)
-            if asked is None:
-                raise InvalidParameter(name, answer, "an answer whose question is known; of a selection the first")
-            noise_of = session_noise(self.meter.tariff, answer.epsilon) if asked.monotone else None
-            noise = (noise_of or partial(CountNoise.natural, answer.epsilon))(asked.measure.sensitivity)
-            numbers.append(PublishedNumber.of(name, answer, noise, asked.gauge))
-        return difference(*numbers)
+        return self._asker.difference(None, first, second)
 
     # What may be asked, and what was.
 
@@ -343,7 +406,7 @@ class Table:
             distances: of a true number from the threshold, negative below it; left out for some that fit.
             epsilon: of one computation, if not the query ε of the table.
         """
-        return preview(self.prepare(question, epsilon=epsilon), self._session, distances)
+        return self._asker.preview(self.prepare(question, epsilon=epsilon), distances)
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
@@ -357,7 +420,11 @@ class Table:
     @property
     def meter(self) -> Reading:
         """Return the meter, to look at."""
-        return self._session.meter
+        return self._session.meter.with_noise(self._standard_deviation)
+
+    @cached_property
+    def _standard_deviation(self) -> float:
+        return self.describe().standard_deviation
 
     @property
     def meters(self) -> tuple[Reading, ...]:

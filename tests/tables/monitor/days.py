@@ -23,7 +23,13 @@ def people(number, many, kind="a", start=0):
 
 
 def opened(rows=None, **options):
-    options = {"budget": BUDGET, "query_epsilon": 1.0, "types": {"day": "date", "kind": "text"}, **options}
+    options = {
+        "budget": BUDGET,
+        "query_epsilon": 1.0,
+        "meter": "exact",
+        "types": {"day": "date", "kind": "text"},
+        **options,
+    }
     return tc.open(people(0, 0) if rows is None else rows, "person", **options)
 
 

@@ -141,7 +141,9 @@ def test_time_does_not_go_backwards(again):
 def test_time_does_not_go_backwards_in_another_process(tmp_path):
     people(1, 600).to_parquet(tmp_path / "t.parquet")
     for number in (1, 0):
-        with tc.open(tmp_path / "t.parquet", "person", tc.Budget(60.0, 1e-6), 1.0) as table:
+        with tc.open(
+            tmp_path / "t.parquet", "person", tc.Budget(60.0, 1e-6), query_epsilon=1.0, meter="exact"
+        ) as table:
             monitor = Monitor(table, [Rule("x", threshold=500)], day="day")
             if number:
                 assert kinds(monitor.look(day(1))) == [("x", "rose")]

@@ -90,7 +90,9 @@ def test_keys_of_every_kind_are_known_again_when_the_ledger_is_reopened(visits, 
     for number, fired in enumerate(expected):
         looks = []
         for again in (False, True):
-            with tc.open(visits, "person", BUDGET, 1.0, ledger=tmp_path / "ledger.db") as table:
+            with tc.open(
+                visits, "person", BUDGET, query_epsilon=1.0, ledger=tmp_path / "ledger.db", meter="exact"
+            ) as table:
                 monitor = Monitor(table, [rule], day="day")
                 due = [type(each) for each in monitor.due(day(number))]
                 assert due == ([] if again else [Watch, *[CountQuestion] * singles[number]])

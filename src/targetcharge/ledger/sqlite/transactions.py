@@ -11,6 +11,7 @@ forgotten.
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -117,7 +118,7 @@ class Transactions:
         self._replied = self._busy = False
         self.session = SessionState([], None, nothing, SeqBlock())
         self.locks: OwnLocks | None = None
-        self._exclusive: FileIO | None = None
+        self._exclusive: weakref.ref[FileIO] | None = None
         self.broken = False
 
     @property
@@ -179,8 +180,11 @@ class Transactions:
         locks.accept_loss()  # after forgetting: an interrupt in between must not bring back what was taken
 
     def keep_out_others(self, file: FileIO) -> None:
-        """Remember the exclusive lock: what is written while it is held needs it."""
-        self._exclusive = file
+        """Remember the exclusive lock: what is written while it is held needs it.
+
+        Only the block that holds it keeps it open: whoever is interrupted on the way to that block lets go of it.
+        """
+        self._exclusive = weakref.ref(file)
 
     def commit(
         self, work: Callable[[Draft], None], *, ends_call: bool = False, tell_witnesses: bool = True
@@ -258,7 +262,7 @@ class Transactions:
 
     def _check_exclusive(self) -> None:
         """Refuse to go on if this session keeps the others out by a lock that they do not know any more."""
-        file = self._exclusive
+        file = None if self._exclusive is None else self._exclusive()
         if file is not None and not file.closed and not holds_exclusive_lock(self._database.path, file):
             raise self._lost_locks()
 

@@ -6,14 +6,15 @@ So counters can be made again from the transcript at any time, and are always ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import Spent, snapshot_of
-from targetcharge.tables.prepared import read_back
+from targetcharge.tables.preparing import read_back
+from targetcharge.tables.questions import CountQuestion, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +59,7 @@ class Contributors:
 @final
 @dataclass(frozen=True)
 class Selected:
-    """Those who contributed to the keys that a selection published are charged.
+    """Those who contributed to the keys that a selection published are charged; to any key of a histogram, once.
 
     Attributes:
         prepared: what was asked.
@@ -119,6 +120,8 @@ class ChargeReader:
         prepared = self._prepared(answer)
         if prepared is None:
             yield self._unknown(answer)
+        elif isinstance(prepared.question, Histogram) and prepared.keys is not None:
+            yield Selected(prepared, prepared.keys.published(), answer.snapshot)
         else:
             yield Contributors(prepared, answer.key, answer.snapshot)
 
@@ -141,17 +144,26 @@ class ChargeReader:
             self._know(prepared.identity, prepared)
 
     def _prepared(self, answer: Answer) -> Prepared | None:
-        """Return the question of an answer, if everybody can be told what they contribute to it."""
+        """Return the question of an answer, if everybody can be told what they contribute to it.
+
+        A record does not say whether a count was published whatever it is, which has a price of its own.
+        """
         identity = answer.question, answer.epsilon
         if identity not in self._known:
             self._know(identity, read_back(*identity, self._schema) if answer.question else None)
-        return self._known[identity]
+        prepared = self._known[identity]
+        if prepared is None or not isinstance(prepared.question, CountQuestion):
+            return prepared
+        always = self._allowance.tariff.at_least or answer.targets[0][0] == "Everything"
+        conditional = answer.release is not None or not always
+        return replace(prepared, question=CountQuestion(prepared.question.what), conditional=conditional)
 
     def _know(self, identity: tuple[str, float], prepared: Prepared | None) -> None:
         """Keep a question, if its hits have prices for everybody, and the latest others."""
         if prepared is not None:
             try:
-                self._allowance.prices(prepared.target, prepared.epsilon, prepared.additive.sensitivity)
+                target = prepared.target_on(self._allowance.tariff)
+                self._allowance.prices(target, prepared.epsilon, prepared.additive.sensitivity)
             except TargetChargeError:
                 prepared = None
         self._known = {identity: prepared, **dict(islice(self._known.items(), _REMEMBERED - 1))}

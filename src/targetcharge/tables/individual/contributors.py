@@ -6,7 +6,7 @@ As secret as the data.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import numpy as np
 
@@ -32,13 +32,13 @@ class Drawn:
     Attributes:
         contributions: of every number.
         prices: of every contribution; one for all if they are equal.
-        named: which number an answer is about, by what was asked and its key.
+        named: which number an answer is about, by what was asked, as it is charged, and its key.
         snapshot: that they are from.
     """
 
     contributions: Contributions
     prices: NDArray[np.int64] | int
-    named: dict[tuple[tuple[str, float], object], int]
+    named: dict[tuple[tuple[tuple[str, float], bool], object], int]
     snapshot: int
     _wide: bool = field(init=False, repr=False)
 
@@ -58,9 +58,9 @@ class Drawn:
         at: int,
     ) -> Drawn:
         """Return the numbers of these questions (one for all, if there is one) and keys, at one list of prices."""
-        names = [question.identity for question in prepared] * (len(keys) if len(prepared) == 1 else 1)
+        names = [question.charged_as for question in prepared] * (len(keys) if len(prepared) == 1 else 1)
         named = {pair: index for index, pair in enumerate(zip(names, keys, strict=True))}
-        steps = contributions.steps
+        steps = contributions.steps if prepared[0].paid_by_share else None
         return cls(contributions, prices.full if steps is None else prices.of(steps), named, at)
 
     def sums(self, first: int, last: int, counters: Counters) -> list[int]:
@@ -96,6 +96,18 @@ class Drawn:
         units, prices = self.contributions.units[part], self._prices(part)
         paying = counters.able(units, prices) if able is None else able[part]
         counters.charge(units[paying], prices if isinstance(prices, int) else prices[paying])
+
+    def charge_once(self, counters: Counters) -> None:
+        """Charge those who took part in any of the numbers, once."""
+        units = np.unique(self.contributions.units)
+        price = cast("int", self.prices)  # a histogram's contributions are alike
+        counters.charge(units[counters.able(units, price)], price)
+
+    def able_steps(self, counters: Counters) -> NDArray[np.int64]:
+        """Return what those contribute to a single number who can pay for a hit."""
+        units, steps = self.contributions.of(0)
+        able = counters.able(units, self._prices(slice(None)))
+        return np.ones(int(able.sum()), np.int64) if steps is None else steps[able]
 
     def _part(self, first: int, last: int) -> slice:
         starts = self.contributions.starts

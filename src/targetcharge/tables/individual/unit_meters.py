@@ -8,18 +8,24 @@ session published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast, final
+
+import numpy as np
 
 from targetcharge.accounting.meter import Allowance
 from targetcharge.errors import NotAllowed
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import Spent
+from targetcharge.queries.measures import Histogram
 from targetcharge.sessions.heart import Failure, attempt
 from targetcharge.tables.individual.charges import AllUnits, ChargeReader, Contributors, Selected, newest
 from targetcharge.tables.individual.contributors import Drawn
 from targetcharge.tables.individual.counters import Counters
+from targetcharge.tables.questions import Histogram as HistogramQuestion
+from targetcharge.tables.questions import Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +34,10 @@ if TYPE_CHECKING:
     from targetcharge.engines.engine import Contributions, Engine
     from targetcharge.ledger import Ledger
     from targetcharge.ledger.entries import Entry
+    from targetcharge.mechanisms.picks import Distribution
     from targetcharge.tables.individual.charges import Charge
     from targetcharge.tables.individual.counters import Checkpoints, SavedCounters
     from targetcharge.tables.prepared import Prepared
-    from targetcharge.tables.questions import Top
     from targetcharge.tables.snapshots import Snapshots
 
 _CHARGES_A_SCAN: Final = 64
@@ -196,19 +202,39 @@ class UnitMeters:
         """Return who contributes to the keys of a question, as they are in a snapshot; the newest if left out."""
         assert prepared.keys is not None  # noqa: S101 - a watch or a selection
         at = self.engine.snapshot if snapshot is None else snapshot
-        contributions = self.engine.contributions_by(prepared.additive, prepared.keys, at)
+        measure = prepared.additive
+        if isinstance(measure, Histogram):
+            measure = replace(measure, key=secrets.token_hex(8))
+        contributions = self.engine.contributions_by(measure, prepared.keys, at)
         return self._drawn(contributions, [prepared], prepared.keys.published(), at)
 
     def _prices(self, prepared: Prepared) -> Prices:
         """Return the prices of a hit, by what a unit contributes."""
-        return self.allowance.prices(prepared.target, prepared.epsilon, prepared.measure.sensitivity)
+        target = prepared.target_on(self.allowance.tariff)
+        return self.allowance.prices(target, prepared.epsilon, prepared.measure.sensitivity)
 
     def one(self, prepared: Prepared) -> int:
         """Return a number, of those who can pay for a hit."""
         counters = self.settle()
-        contributions = self.engine.contributions([prepared.additive])
-        self._last = self._drawn(contributions, [prepared], [None], self.engine.snapshot)
+        self._last = self._drawn_alone(prepared)
         return self._last.sums(0, 1, counters)[0]
+
+    def _drawn_alone(self, prepared: Prepared) -> Drawn:
+        """Return who contributes to one number."""
+        contributions = self.engine.contributions([prepared.measure_of(None)])
+        return self._drawn(contributions, [prepared], [None], self.engine.snapshot)
+
+    def totals(self, prepared: Prepared) -> tuple[int, int]:
+        """Return how far the values of those who can pay are above the least, added up, and how many they are."""
+        steps, units = self.distribution(prepared)
+        total = sum(int(step) * int(count) for step, count in zip(steps, units, strict=True))
+        return total, int(units.sum())
+
+    def distribution(self, prepared: Prepared) -> Distribution:
+        """Return how far the values of those who can pay are above the least, and how many have each."""
+        counters = self.settle()
+        self._last = self._drawn_alone(prepared)
+        return np.unique(self._last.able_steps(counters) - 1, return_counts=True)
 
     def of_keys_when_due(self, prepared: Prepared) -> Callable[[int, int], Iterator[int]]:
         """Return what gives the number of each key, when it is due, of those who can then pay for a hit."""
@@ -244,10 +270,13 @@ class UnitMeters:
         return numbers
 
     def of_keys(self, prepared: Prepared) -> list[int]:
-        """Return the number of each key, of those who can pay for all the hits that a selection may bring them."""
+        """Return the number of each key, of those who can pay for all the hits that they may bring them.
+
+        A histogram brings a unit one, a selection one for each of its keys that is published.
+        """
         counters = self.settle()
         self._last = self._drawn_keys(prepared)
-        return self._last.best(cast("Top", prepared.question).k, counters)[0]
+        return self._last.best(_most_hits(prepared), counters)[0]
 
     def save(self) -> None:
         """Save the counters, so that they need not be made again from what was published so far."""
@@ -278,20 +307,28 @@ def _charges(entry: Entry) -> bool:
             return isinstance(entry, Spent)
 
 
+def _most_hits(prepared: Prepared) -> int:
+    """Return how many hits a question about keys may bring a unit."""
+    return prepared.question.k if isinstance(prepared.question, Top) else 1
+
+
 def _is_in(charge: Contributors | Selected, drawn: Drawn) -> bool:
     keys = charge.keys if isinstance(charge, Selected) else (charge.key,)
-    identity = charge.prepared.identity
-    return charge.snapshot == drawn.snapshot and all((identity, key) in drawn.named for key in keys)
+    asked = charge.prepared.charged_as
+    return charge.snapshot == drawn.snapshot and all((asked, key) in drawn.named for key in keys)
 
 
 def _pay(charge: Charge, drawn: Drawn | None, counters: Counters) -> None:
     if isinstance(charge, AllUnits) or drawn is None:
         counters.charge_all(cast("AllUnits", charge).price)
         return
-    identity = charge.prepared.identity
+    asked = charge.prepared.charged_as
     if isinstance(charge, Contributors):
-        drawn.charge(drawn.named[identity, charge.key], counters)
+        drawn.charge(drawn.named[asked, charge.key], counters)
         return
-    _, able = drawn.best(cast("Top", charge.prepared.question).k, counters)
+    if isinstance(charge.prepared.question, HistogramQuestion):
+        drawn.charge_once(counters)
+        return
+    _, able = drawn.best(_most_hits(charge.prepared), counters)
     for key in charge.keys:
-        drawn.charge(drawn.named[identity, key], counters, able)
+        drawn.charge(drawn.named[asked, key], counters, able)

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge.outcomes import canonical_json, from_plain, to_plain
-from targetcharge.tables.questions import label_of as written_on
+from targetcharge.tables.records import label_of as written_on
 
 if TYPE_CHECKING:
     from targetcharge.errors import Refused

@@ -5,24 +5,27 @@
 >>> from targetcharge.tables import Monitor, Rule
 >>> def visits(many):
 ...     return pd.DataFrame({"patient": range(many)})
->>> with tc.open(visits(500), "patient", tc.Budget(3.0, 1e-6), query_epsilon=0.1) as t:
-...     monitor = Monitor(t, [Rule("patients", threshold=1000)])
+>>> rules = [Rule("patients", threshold=1000)]
+>>> with Monitor.open(visits(500), rules, unit="patient", budget=tc.Budget(3.0, 1e-6)) as monitor:
 ...     looks = [monitor.look("2024-01-01"), monitor.look("2024-01-02", visits(5000)), monitor.look("2024-01-03")]
-...     [[str(alert.kind) for alert in look.alerts] for look in looks], t.meter.hits
+...     [[str(alert.kind) for alert in look.alerts] for look in looks], monitor.table.meter.hits
 ([[], ['rose'], []], 1)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
+from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.ledger import Answer
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
 from targetcharge.tables.monitor.rules import CheckedRule, Rule, check_name, check_rule, day_column
+from targetcharge.tables.opening import TableOpening
 from targetcharge.tables.questions import Watch
 from targetcharge.tables.table import Table
 
@@ -62,17 +65,19 @@ class Monitor:
         """
         if not isinstance(table, Table):
             raise InvalidParameter("table", table, "a table, opened by tc.open")
-        if table.meter.tariff.at_least:
-            sentence = "a monitor also asks whether numbers have fallen or changed: open its table with "
-            raise NotAllowed(sentence, Setting("meter", "renyi" if table.meter.individual else "exact"))
         check_name(name, "monitor")
         if not isinstance(rules, list | tuple) or not rules:
             raise InvalidParameter("rules", rules, "a list of rules")
         if not all(isinstance(rule, Rule | CheckedRule) for rule in rules):
             raise InvalidParameter("rules", rules, "a list of rules")
-        names = [rule.rule.name if isinstance(rule, CheckedRule) else rule.name for rule in rules]
+        asked = [rule.rule if isinstance(rule, CheckedRule) else rule for rule in rules]
+        names = [rule.name for rule in asked]
         if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
             raise InvalidParameter("rules", twice, "given once: every rule has a name of its own")
+        other = next((rule.name for rule in asked if not rule.at_least), None)
+        if other is not None and table.meter.tariff.at_least:
+            sentence = f"the rule {other!r} also asks whether a number has fallen or changed: open its table with "
+            raise NotAllowed(sentence, Setting("meter", "renyi" if table.meter.individual else "exact"))
         column = day_column(table, day)
         self.name = name
         self._table = table
@@ -86,6 +91,47 @@ class Monitor:
         self._seen = 0
         self._behind = True  # misses of this session may wait to be written: only the whole transcript has them
         self._refresh()
+
+    @classmethod
+    def open(
+        cls,
+        source: object,
+        rules: Sequence[Rule],
+        day: str | None = None,
+        *,
+        name: str = "monitor",
+        **opening: Any,  # noqa: ANN401 - as tc.open has them
+    ) -> Monitor:
+        """Open a table for rules, and a monitor on it: with a sparse meter if they only ask for thresholds anew.
+
+        Args (others as in `Monitor`):
+            source: as `tc.open` takes it.
+            opening: unit, budget and all else that `tc.open` takes.
+        """
+        opened = opening_for(rules, TableOpening(source, **opening))
+        table = opened.open(opened.engine())
+        try:
+            return cls(table, rules, day, name=name)
+        except BaseException:
+            table.close()
+            raise
+
+    @property
+    def table(self) -> Table:
+        """Return the table that is looked at."""
+        return self._table
+
+    def close(self) -> None:
+        """Close the table."""
+        self._table.close()
+
+    def __enter__(self) -> Monitor:
+        """Return the monitor; its table is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the table."""
+        self.close()
 
     def look(self, day: dt.date | str, rows: object = None) -> Look:
         """Ask every rule once about a day; what is answered in the transcript already is not asked again.
@@ -207,6 +253,14 @@ class Monitor:
     def __repr__(self) -> str:
         """Return public facts only."""
         return f"<monitor {self.name!r}, {len(self._states):,} numbers, last look {self._last}>"
+
+
+def opening_for(rules: Sequence[Rule], opening: TableOpening) -> TableOpening:
+    """Return how to open a table for rules: a new ledger gets the best meter that takes what they ask."""
+    at_least = all(rule.at_least for rule in rules)
+    if at_least or opening.exists or opening.meter not in ("auto", "exact") or opening.targets is not None:
+        return opening
+    return replace(opening, targets=(NotPrior(None),))
 
 
 def _calls(due: Iterable[DueQuestion]) -> Iterator[list[DueQuestion]]:

@@ -132,6 +132,12 @@ class Rule:
         ):
             raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
 
+    @property
+    def at_least(self) -> bool:
+        """Return whether it only asks whether a number is at least something: not whether it fell or moved."""
+        what = what_of(self.where)
+        return self.anew and not (isinstance(what, Sum) and what.lower < 0)
+
     def reach(self, value: float) -> float:
         """Return how far from a published value is not moved; as far as one likes without a tolerance."""
         if not isinstance(self.tolerance, str):
