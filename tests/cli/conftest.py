@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tests.cli.commands import run
-from tests.offset_noise import CarriedNoise
+from tests.offset_noise import noise_of
 
 from targetcharge.ledger import terms_at
 
@@ -42,13 +42,14 @@ def folder(made, tmp_path, monkeypatch):
 
 @pytest.fixture
 def opened(folder):
-    """The same, with a ledger for 7 hits beside the Parquet file."""
+    """The same, with a ledger for 10 hits beside the Parquet file."""
     asked = run("ask", "visits.parquet", "age > 200", "--threshold", 9000, *TERMS)
     assert (asked.code, hits()) == (0, 0)
     return folder
 
 
 TERMS = ("--unit", "patient", "--epsilon", 3, "--delta", 1e-6)
+EXACT = (*TERMS, "--meter", "exact", "--query-epsilon", 0.1)
 
 
 def hits(table="visits.parquet"):
@@ -58,17 +59,19 @@ def hits(table="visits.parquet"):
 def noise(ledger="visits.parquet.ledger.db", sensitivity=1):
     """Return the law of a number's error, from the terms of a ledger."""
     terms = terms_at(Path(ledger))
-    return CarriedNoise.of(terms.offset, terms.query_epsilon, sensitivity)
+    return noise_of(terms.offset, terms.query_epsilon, sensitivity)
 
 
 def most(below, ledger="visits.parquet.ledger.db"):
     """Return the largest count that a noisy one below a threshold may stand for, in 95% of draws.
 
-    On the lattice of half steps the noisy count is at most 2·below - 1.
+    On the lattice the noisy count is at most one step below the threshold.
     """
-    return (2 * below - 1 + noise(ledger).margin) // 2
+    law = noise(ledger)
+    return (law.lattice * below - 1 + law.margins[0]) // law.lattice
 
 
 def least(reached, ledger="visits.parquet.ledger.db"):
     """Return the smallest count that a noisy one from a threshold on may stand for, in 95% of draws."""
-    return -(-(2 * reached - noise(ledger).margin) // 2)
+    law = noise(ledger)
+    return -(-(law.lattice * reached - law.margins[1]) // law.lattice)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from tests.cli.commands import run, start
-from tests.cli.conftest import TERMS, hits, least, most, noise
+from tests.cli.conftest import EXACT, TERMS, hits, least, most, noise
 
 import targetcharge as tc
 from targetcharge import engines
@@ -27,7 +27,7 @@ def test_a_hit_is_told_with_its_interval_and_what_is_left():
     assert answer.startswith("count(age > 65) >= 9000: ")
     assert answer.endswith(", a hit, which costs 1")
     assert closing == (
-        "1 answered, 1 hit, 6 hits left. All that is ever published with visits.parquet.ledger.db is"
+        "1 answered, 1 hit, 9 hits left. All that is ever published with visits.parquet.ledger.db is"
         " (3, 1e-06)-differentially private for units of patient."
     )
     assert result.err == "tct: made the ledger visits.parquet.ledger.db\n"
@@ -53,14 +53,14 @@ def test_a_miss_is_free_and_no_error():
     assert result.out.startswith(
         f"count(age > 75) >= 20000: below the threshold (95% interval: up to {most(20_000):,}), free\n"
     )
-    assert "0 hits, 7 hits left" in result.out
+    assert "0 hits, 10 hits left" in result.out
 
 
 @pytest.mark.usefixtures("opened")
 def test_a_ledger_knows_what_is_left_out():
     run("ask", "visits.parquet", "age > 65", "--threshold", 9000)
     again = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--epsilon", 3, "--json")
-    assert (again.code, again.json["meter"]["hits_left"]) == (0, 5)
+    assert (again.code, again.json["meter"]["hits_left"]) == (0, 8)
 
 
 @pytest.mark.usefixtures("folder")
@@ -74,8 +74,8 @@ def test_rows_as_units():
     [
         (["--epsilon", 4], "epsilon was 3.0 and is 4.0"),
         (["--delta", 1e-7], "delta was 1e-06 and is 1e-07"),
-        (["--query-epsilon", 0.05], "query_epsilon was 0.1 and is 0.05"),
-        (["--meter", "renyi"], "meter was 'exact' and is 'renyi'"),
+        (["--query-epsilon", 0.05], "query_epsilon was 0.3489"),
+        (["--meter", "renyi"], "meter was 'sparse' and is 'renyi'"),
         (["--unit", "age"], "unit was column 'patient' and is column 'age'"),
         (["--rows"], "unit was column 'patient' and is every row"),
     ],
@@ -89,6 +89,32 @@ def test_what_is_given_must_agree_with_the_ledger(options, difference):
 
 
 @pytest.mark.usefixtures("opened")
+def test_more_hits_than_a_ledger_covers_are_refused():
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--hits", 11)
+    assert (result.code, result.out) == (2, "")
+    assert "--hits is 11; it must be at most 10, which the ledger was made for" in result.err
+    assert run("ask", "visits.parquet", "--threshold", 9000, "--hits", 10, "--meter", "auto").code == 0
+    assert hits() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "meter", "left"),
+    [
+        ([], "sparse", 10),
+        (["--meter", "auto", "--hits", 3], "sparse", 3),
+        (["--query-epsilon", 0.3], "sparse", 17),
+        (["--charging", "individual"], "exact", 10),
+        (["--meter", "exact", "--query-epsilon", 0.1], "exact", 7),
+        (["--query-epsilon", 0.03], "exact", 165),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_new_ledger_has_the_best_meter_and_ten_hits_if_nothing_else_is_said(options, meter, left):
+    result = run("ask", "visits.parquet", "age > 200", "--threshold", 9000, *TERMS, *options, "--json")
+    assert (result.json["meter"]["meter"], result.json["meter"]["hits_left"]) == (meter, left)
+
+
+@pytest.mark.usefixtures("opened")
 def test_json_is_one_document():
     result = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--json")
     (answer,) = result.json["answers"]
@@ -99,12 +125,12 @@ def test_json_is_one_document():
     assert answer["scale"] == pytest.approx(noise().scale)
     assert result.json["meter"] == {
         "unit": {"kind": "column", "name": "patient"},
-        "meter": "exact",
+        "meter": "sparse",
         "charging": "shared",
-        "query_epsilon": 0.1,
+        "query_epsilon": pytest.approx(0.348957, abs=1e-6),
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
         "hits": 1,
-        "hits_left": 6,
+        "hits_left": 9,
     }
     assert (result.json["stopped"], result.json["unanswered"]) == (None, [])
     assert result.err == ""
@@ -154,10 +180,11 @@ def test_marks_in_words():
     assert said == ["too close to call", "unchanged from 1,234"]
 
 
+@pytest.mark.parametrize("terms", [TERMS, EXACT], ids=["sparse", "exact"])
 @pytest.mark.parametrize("options", [["--between", 10, 20], ["--side", 10]])
-@pytest.mark.usefixtures("opened")
-def test_the_exact_meter_has_no_price_for_bands(options):
-    result = run("ask", "visits.parquet", *options)
+@pytest.mark.usefixtures("folder")
+def test_only_the_meter_of_renyi_has_a_price_for_bands(options, terms):
+    result = run("ask", "visits.parquet", *options, *terms)
     assert result.code == 3
     assert "ask with --meter renyi" in result.err
 
@@ -275,7 +302,7 @@ def test_a_ledger_elsewhere(folder):
     (folder / "ledgers").mkdir()
     run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--ledger", "ledgers/v.db")
     result = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json")
-    assert (result.json["meter"]["hits_left"], result.json["ledger"]) == (5, "ledgers/v.db")
+    assert (result.json["meter"]["hits_left"], result.json["ledger"]) == (8, "ledgers/v.db")
     assert not list(folder.glob("*ledger.db"))
 
 
@@ -359,7 +386,7 @@ def test_a_preview_as_json():
 
 @pytest.mark.usefixtures("opened")
 def test_a_spent_budget_is_exit_code_3():
-    for _ in range(7):
+    for _ in range(10):
         assert run("ask", "visits.parquet", "--threshold", 9000).code == 0
     result = run("ask", "visits.parquet", "--threshold", 9000)
     assert result.code == 3

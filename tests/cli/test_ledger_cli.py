@@ -138,7 +138,7 @@ def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):
 def test_one_question_is_one_answer_however_it_was_asked(tmp_path, threshold):
     frame = pd.DataFrame({"id": range(6000)})
     path = tmp_path / "people.db"
-    with tc.open(frame, "id", BUDGET, 0.1, ledger=path) as table:
+    with tc.open(frame, "id", BUDGET, query_epsilon=0.1, ledger=path, meter="exact") as table:
         table.ask_many([tc.questions.above(None, threshold)])
         table.above(None, threshold)
         table.ask_many([tc.questions.above(None, threshold)] * 2)
@@ -152,7 +152,7 @@ def test_one_question_is_one_answer_however_it_was_asked(tmp_path, threshold):
 def test_a_batch_without_a_hit_is_free(tmp_path):
     path = tmp_path / "people.db"
     frame = pd.DataFrame({"id": range(60), "kind": ["a", "b"] * 30})
-    with tc.open(frame, "id", BUDGET, 0.1, ledger=path) as table:
+    with tc.open(frame, "id", BUDGET, query_epsilon=0.1, ledger=path, meter="exact") as table:
         table.watch(None, "kind", ["a", "b"], 100_000)
     (line,) = (line for line in run("show", path).output.splitlines() if "2 answers of" in line)
     assert "0 hits" in line

@@ -6,9 +6,17 @@ import targetcharge as tc
 
 
 @pytest.mark.parametrize("name", ["visits.parquet", "visits.parquet.ledger.db"])
-def test_the_meter_is_read_from_the_ledger_alone(opened, name):
-    run("ask", "visits.parquet", "--threshold", 9000)
-    (opened / "visits.parquet").unlink()
+@pytest.mark.parametrize(
+    ("options", "meter", "targets", "deviation", "left"),
+    [
+        ([], "sparse, query ε 0.348957", "at-least questions", "3.94", 9),
+        (["--meter", "exact", "--query-epsilon", 0.1], "exact, query ε 0.1", "NotPrior", "7.893", 6),
+    ],
+    ids=["sparse", "exact"],
+)
+def test_the_meter_is_read_from_the_ledger_alone(folder, name, options, meter, targets, deviation, left):
+    run("ask", "visits.parquet", "--threshold", 9000, *TERMS, *options)
+    (folder / "visits.parquet").unlink()
     result = run("meter", name)
     told = dict(line.split("  ", 1) for line in result.out.splitlines()[:-1])
     assert {key: value.strip() for key, value in told.items()} == {
@@ -16,15 +24,15 @@ def test_the_meter_is_read_from_the_ledger_alone(opened, name):
         "budget": "(3, 1e-06)",
         "unit": "units of patient",
         "meter": told["meter"].strip(),
-        "targets": "NotPrior",
+        "targets": targets,
         "charging": "shared",
-        "noise": "standard deviation 7.893 for a count, a part of it common to all answers",
+        "noise": f"standard deviation {deviation} for a count, a part of it common to all answers",
         "hits used": "1",
-        "hits left": "6",
+        "hits left": str(left),
         "held back by open sessions": "0 hits",
-        "a further hit costs": "1 of 7",
+        "a further hit costs": f"1 of {left + 1}",
     }
-    assert told["meter"].strip().startswith("exact, query ε 0.1")
+    assert told["meter"].strip().startswith(meter)
     assert (result.code, result.err) == (0, "")
 
 
@@ -33,15 +41,15 @@ def test_the_meter_as_json():
     result = run("meter", "visits.parquet", "--json").json
     assert result == {
         "unit": {"kind": "column", "name": "patient"},
-        "meter": "exact",
+        "meter": "sparse",
         "charging": "shared",
-        "query_epsilon": 0.1,
-        "standard_deviation": pytest.approx(7.8928, abs=1e-4),
+        "query_epsilon": pytest.approx(0.348957, abs=1e-6),
+        "standard_deviation": pytest.approx(3.9402, abs=1e-4),
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
         "hits": 0,
-        "hits_left": 7,
+        "hits_left": 10,
         "price": 1.0,
-        "capacity": 7.0,
+        "capacity": 10.0,
         "restored": None,
         "ledger": "visits.parquet.ledger.db",
     }

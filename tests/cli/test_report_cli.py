@@ -125,7 +125,7 @@ def test_what_the_noise_means_is_the_law_of_discrete_laplace():
 
 @pytest.mark.usefixtures("folder")
 def test_a_table_with_many_keys():
-    with tc.open("visits.parquet", "patient", BUDGET, 0.1) as table:
+    with tc.open("visits.parquet", "patient", BUDGET, query_epsilon=0.1, meter="exact") as table:
         for _ in range(2):
             table.watch(None, by="county", keys=["Kent", "Devon", "Rutland"], threshold=9000)
     page = reported("visits.parquet")  # the table's name will do
@@ -138,7 +138,7 @@ def test_a_table_with_many_keys():
 
 @pytest.mark.usefixtures("folder")
 def test_a_renyi_meter_with_several_kinds_of_question():
-    with tc.open("visits.parquet", tc.ROW, BUDGET, 0.1, meter="renyi", ledger="r.db") as table:
+    with tc.open("visits.parquet", tc.ROW, BUDGET, query_epsilon=0.1, meter="renyi", ledger="r.db") as table:
         band = table.between("age > 60", low=19_000, high=21_000)
         table.side("age > 60", threshold=100)
         total = table.sum_above("fare", 0, 5, 100, "age > 60")

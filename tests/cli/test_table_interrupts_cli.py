@@ -36,7 +36,7 @@ def used(ledger):
 
 
 def transcript():
-    with tc.open("visits.parquet", "patient", tc.Budget(100, 1e-6), 0.01, meter="renyi") as table:
+    with tc.open("visits.parquet", "patient", tc.Budget(100, 1e-6), query_epsilon=0.01, meter="renyi") as table:
         return list(table.transcript)
 
 
@@ -142,7 +142,7 @@ def test_ctrl_c_twice_while_scanning_spends_what_is_held_back(monkeypatch, press
     monkeypatch.setattr(DuckDBEngine, "measure_by", slow)
     result = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent,Devon", "--threshold", 5000)
     assert result.code == INTERRUPTED
-    assert result.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 6 hits left.")
+    assert result.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 9 hits left.")
     assert "0 hits of 0 answers published and paid for; what was paid for and is not shown is in" in result.err
     assert "every hash and every total is right" in run("ledger", "verify", "visits.parquet.ledger.db").out
 
@@ -173,7 +173,7 @@ def test_a_failure_that_is_none_of_ctrl_c(monkeypatch):
     result = run("watch", "visits.parquet", "--by", "county", "--keys", "Kent", "--threshold", 5000, "--json")
     assert (result.code, result.json["answers"]) == (5, [])
     assert "secret" not in result.out + result.err
-    assert result.json["meter"]["hits_left"] == 6
+    assert result.json["meter"]["hits_left"] == 9
 
 
 def test_ctrl_c_is_left_alone_where_it_is_ignored_or_another_threads():
@@ -220,4 +220,4 @@ def test_a_terminal_shows_a_bar_with_hits_and_hits_left():
     assert process.returncode == 0
     assert len(json.loads(out)["answers"]) == 3
     assert b"3/3" in shown
-    assert b"2 hits, 5 hits left" in shown
+    assert b"2 hits, 8 hits left" in shown

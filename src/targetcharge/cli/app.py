@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperOption
 
 from targetcharge import __version__
-from targetcharge.cli import audit, ledger, tables
+from targetcharge.cli import audit, ledger, numbers, tables
 from targetcharge.cli.errors import exit_code, given_by, sentence
 from targetcharge.cli.monitor import monitor
 from targetcharge.cli.plan import plan
@@ -42,10 +42,11 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 for command in (
-    *(plan, tables.describe, tables.ask, tables.watch, tables.top, monitor, ledger.meter, report),
-    *(audit.audit, audit.attack, audit.certify),
+    *(plan, tables.describe, tables.ask, tables.watch, tables.top),
+    *(numbers.count, numbers.total, numbers.mean, numbers.quantile, numbers.histogram),
+    *(monitor, ledger.meter, report, audit.audit, audit.attack, audit.certify),
 ):
-    app.command(command.__name__, cls=_Command)(command)
+    app.command("sum" if command is numbers.total else command.__name__, cls=_Command)(command)
 app.add_typer(ledger.app, name="ledger")
 
 

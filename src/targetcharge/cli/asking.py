@@ -46,9 +46,6 @@ _STOPPING: Final = (
 _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 
 
-_OF_NEW: Final[dict[str, Any]] = {"meter": "exact", "charging": "shared"}
-"""What a new ledger is made for if nobody says otherwise."""
-
 _TERMS: Final = ("epsilon", "delta", "query_epsilon", "meter", "charging")
 _NEEDED: Final = {"unit": "--unit COLUMN (or --rows)", "epsilon": "--epsilon", "delta": "--delta"}
 
@@ -99,7 +96,7 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
     made = terms_at(Path(ledger)) if Path(ledger).exists() else None
     of_new = {"unit": tc.ROW if options.rows else options.unit, "hits": options.hits}
     said = of_new | {name: getattr(options, name) for name in _TERMS}
-    known = dict(_OF_NEW) if made is None else _of_ledger(made)
+    known: dict[str, Any] = {} if made is None else _of_ledger(made)
     known |= {name: value for name, value in said.items() if value is not None}
     missing = [option for name, option in _NEEDED.items() if name not in known]
     if missing and made:

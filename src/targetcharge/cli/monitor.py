@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, final
@@ -33,6 +33,7 @@ from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor import Monitor
+from targetcharge.tables.monitor.monitor import opening_for
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
 if TYPE_CHECKING:
@@ -193,8 +194,7 @@ class MonitorRun:
 
 def _opening(file: MonitorFile) -> TableOpening:
     """Return how to open the table; refuse a place that alerts cannot be, or must not be, appended to."""
-    # Targets are declared because a monitor asks more than at-least questions, which is all else of individuals.
-    opening = replace(opening_of(file.source, file.options), targets=(tc.NotPrior(None),))
+    opening = opening_for([rule for _, rule in file.rules], opening_of(file.source, file.options))
     if file.alerts is not None and (expected := _expected(file.alerts, file, Path(str(opening.ledger)))):
         raise Mistake(str(file.path), str(tc.InvalidParameter("alerts", str(file.alerts), expected)))
     return opening

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from targetcharge.cli.errors import Mistake, written_at
 from targetcharge.cli.options import Charging, MeterName, TableOptions
-from targetcharge.cli.questions import NUMBER_FIELDS, flag, number, read_fields, read_yaml, text, what_of
+from targetcharge.cli.questions import (
+    NUMBER_FIELDS,
+    flag,
+    number,
+    read_fields,
+    read_yaml,
+    text,
+    what_of,
+    whole_number,
+)
 from targetcharge.errors import InvalidParameter
 from targetcharge.tables.monitor import Rule
 
@@ -115,7 +124,7 @@ def _listed(_: str, value: object) -> Any:  # noqa: ANN401 - keys are of any kin
 _FIELDS: Final[dict[str, Reader]] = (
     dict.fromkeys(("table", "unit", "ledger", "memory", "name", "day", "alerts"), _words)
     | dict.fromkeys(("epsilon", "delta", "query_epsilon"), number)
-    | {"rows": flag, "meter": _choice, "charging": _choice, "types": _types, "rules": _items}
+    | {"rows": flag, "hits": whole_number, "meter": _choice, "charging": _choice, "types": _types, "rules": _items}
 )
 _RULE_FIELDS: Final[dict[str, Reader]] = (
     {"name": text}

@@ -45,7 +45,7 @@ Source = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MeterName = Literal["exact", "renyi", "sparse"]
+MeterName = Literal["auto", "exact", "renyi", "sparse"]
 Charging = Literal["shared", "individual"]
 
 
@@ -75,13 +75,20 @@ class TableOptions:
     epsilon: Annotated[float | None, _in_table(help="ε of all that will ever be published.")] = None
     delta: Annotated[float | None, _in_table(help="δ of all that will ever be published.")] = None
     query_epsilon: Annotated[
-        float | None, _in_table(help="ε of one computation; 0.1 for a new ledger if left out.", show_default=False)
+        float | None,
+        _in_table(help="ε of one computation; what fits the hits if left out.", show_default=False),
     ] = None
-    hits: Annotated[int | None, _in_table(help="How many hits a new ledger with --meter sparse covers.")] = None
+    hits: Annotated[
+        int | None,
+        _in_table(
+            help="How many hits a new ledger covers, with the least noise; 10 if left out.", show_default=False
+        ),
+    ] = None
     meter: Annotated[
         MeterName | None,
         _in_table(
-            help="exact (of a new ledger); renyi: also --between and --side; sparse: thresholds only, less noise.",
+            help="sparse (of a new ledger): the least noise, for --threshold and what is always paid;"
+            " exact: also --prior; renyi: also --between and --side.",
             show_default=False,
         ),
     ] = None

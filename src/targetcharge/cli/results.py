@@ -92,8 +92,8 @@ class Results:
 
     @property
     def hits(self) -> int:
-        """Return how many answers cost."""
-        return sum(answer.hit for answer in self.answers)
+        """Return how many answers cost; all numbers of a histogram are one."""
+        return len({answer.seq for answer in self.answers if answer.hit})
 
     def labels(self) -> list[tuple[object, ...]]:
         """Return a value for each head of every answer."""

@@ -19,7 +19,7 @@ from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.numbers import grouped as grouped_counts
-from targetcharge.tables.questions import BetweenQuestion, SideQuestion, Top
+from targetcharge.tables.questions import BetweenQuestion, SideQuestion, Top, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from targetcharge.tables import Answers
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.preview import Preview
-    from targetcharge.tables.questions import Watch
+    from targetcharge.tables.questions import Keyed
 
 _MOST_AT_ONCE: Final = 25  # questions that are asked together, as many as share a scan: Ctrl-C waits for no more
 
@@ -47,7 +47,16 @@ def describe(
 ) -> None:
     """Show a table's columns and what kind they are: what a question may name. No row is looked at."""
     unasked = tc.Budget(1.0, 1e-6)  # nothing is asked, so it is spent on nothing and kept nowhere
-    with tc.open(source, tc.ROW, unasked, 0.05, ledger=MEMORY, table=table, types=types_of(types)) as opened:
+    with tc.open(
+        source,
+        tc.ROW,
+        unasked,
+        query_epsilon=0.05,
+        meter="exact",
+        ledger=MEMORY,
+        table=table,
+        types=types_of(types),
+    ) as opened:
         columns = opened.describe().columns
     if as_json:
         typer.echo(json.dumps({"columns": dict(columns)}, indent=2))
@@ -113,7 +122,7 @@ def ask(
         raise Mistake(written, "not together with --questions: the file says it for each question")
     else:
         items = read_items(file)
-    run(source, table, output, lambda opened: _checked_items(opened, items))
+    run(source, table, output, lambda opened: checked_items(opened, items))
 
 
 @grouped
@@ -136,7 +145,7 @@ def watch(
     what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
     question = tc.questions.watch(what, declared.by, None, whole(threshold))
-    run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
+    run(source, table, output, lambda opened: checked_keys(opened, declared, question))
 
 
 @grouped
@@ -144,6 +153,9 @@ def top(
     source: Source,
     *,
     k: Annotated[int, typer.Option("-k", min=1, help="How many keys to publish; each costs a hit.")] = 1,
+    values: Annotated[
+        bool, typer.Option("--values/--no-values", help="With their noisy numbers, or only the keys.")
+    ] = True,
     where: Where = None,
     threshold: Annotated[float | None, typer.Option(help="Publish no number below this.")] = None,
     keys: KeyOptions,
@@ -157,13 +169,13 @@ def top(
     """
     what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
-    question = tc.questions.top(
-        what, declared.by, None, k, threshold=None if threshold is None else whole(threshold)
-    )
-    run(source, table, output, lambda opened: _checked_keys(opened, declared, question))
+    least = None if threshold is None else whole(threshold)
+    question = tc.questions.top(what, declared.by, None, k, values=values, threshold=least)
+    run(source, table, output, lambda opened: checked_keys(opened, declared, question))
 
 
-def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
+def checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
+    """Return questions with one answer each; a mistake in one of them names its place."""
     prepared, previews = zip(*(_checked_item(table, item) for item in items), strict=True)
     named = any(item.name for item in items)
     pairs = zip(items, prepared, strict=True)
@@ -175,7 +187,7 @@ def _checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
     """Return a question and what it would cost; a mistake in it names its place."""
     with written_at(item.place), given_by(names_of(item.question, str if item.place else option)):
-        if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name == "exact":
+        if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name != "renyi":
             msg = (
                 "only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger keeps its"
                 " meter, so choose another --ledger if there is one already"
@@ -198,8 +210,8 @@ def _at_once(answers: Answers) -> Iterator[Answers]:
         raise answers.refusal
 
 
-def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> Checked:
-    """Return a watch or a top with these keys; a mistake in one of them names its place."""
+def checked_keys(table: tc.Table, keys: WrittenKeys, question: Keyed) -> Checked:
+    """Return a question about keys with these; a mistake in one of them names its place."""
     try:
         with given_by(names_of(question, option)):
             prepared = table.prepare(replace(question, keys=keys.typed(table)))
@@ -210,10 +222,10 @@ def _checked_keys(table: tc.Table, keys: WrittenKeys, question: Watch | Top) -> 
     labels = [key if isinstance(key, tuple) else (key,) for key in published]
 
     def batches(opened: tc.Table) -> Iterator[Sequence[tc.Answer]]:
-        if isinstance(question, Top):
-            return _at_once(cast("Answers", opened.ask(prepared)))
-        return leaving(opened.iter_ask(prepared))
+        if isinstance(question, Watch):
+            return leaving(opened.iter_ask(prepared))
+        return _at_once(cast("Answers", opened.ask(prepared)))
 
     most = question.k if isinstance(question, Top) else len(labels)
-    selects = isinstance(question, Top)
+    selects = not isinstance(question, Watch)
     return Checked([preview], batches, most, keys.by, labels, by_key=True, selects=selects)

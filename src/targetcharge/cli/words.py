@@ -107,11 +107,13 @@ def instant(seconds: float, span: float) -> str:
 def outcome(answer: Answer, nothing: str = "nothing") -> str:
     """Return what an answer published, cut to a line."""
     if answer.outcome is None:
-        return nothing
+        return "picked" if answer.hit and '"picks":' in answer.question else nothing
     if isinstance(answer.outcome, bool):
         return "yes" if answer.outcome else "no"
     if answer.outcome is UNCHANGED:
         return f"unchanged from {markup.number(answer.prior)}"
+    if isinstance(answer.outcome, tuple) and '"histogram":' in answer.question:
+        return counted(len(answer.outcome), "count")
     return "too close to call" if answer.outcome is BOUNDARY else line(answer.outcome)
 
 

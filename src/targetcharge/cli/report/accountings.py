@@ -10,15 +10,8 @@ from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon,
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.meter import Meter, Price, Totals
-from targetcharge.accounting.meter.tariff import (
-    ExactTariff,
-    GumbelTariff,
-    RenyiTariff,
-    Tariff,
-    first_move,
-    kind_of_all,
-    sparse_tariff,
-)
+from targetcharge.accounting.meter.at_least import GumbelTariff, sparse_tariff
+from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff, first_move, kind_of_all
 from targetcharge.accounting.offsets import gumbel_epsilon
 from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.plan import catalogue
