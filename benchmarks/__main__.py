@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from benchmarks import accounting, distinct, individual, pate, randomness, sessions, streams, tables
+from benchmarks import accounting, distinct, individual, pate, randomness, selection, sessions, streams, tables
 
 console = Console(width=140)
-for part in (accounting, randomness, sessions, tables, individual, pate, distinct, streams):
+for part in (accounting, selection, randomness, sessions, tables, individual, pate, distinct, streams):
     for table in part.tables():
         console.print(table)
 console.print(

@@ -58,7 +58,7 @@ def _open(
     file: Path, charging: str, meter: str = "exact", query: float = 0.01, budget: tc.Budget = BUDGET
 ) -> tc.Table:
     ledger = file.with_name(f"{charging}.{time.time_ns()}.db")
-    return tc.open(file, "patient", budget, query, charging=charging, ledger=ledger, meter=meter)
+    return tc.open(file, "patient", budget, query_epsilon=query, charging=charging, ledger=ledger, meter=meter)
 
 
 def _hits(file: Path) -> Table:
@@ -130,7 +130,9 @@ def _year() -> Table:
     for query in (0.1, 0.05):
         budget = tc.Budget(exact_epsilon(query, 10, DELTA), DELTA)
         for charging in ("shared", "individual"):
-            with tc.open(flights, "tailnum", budget, query, charging=charging, ledger=":memory:") as opened:
+            with tc.open(
+                flights, "tailnum", budget, query_epsilon=query, charging=charging, ledger=":memory:"
+            ) as opened:
                 answers = opened.watch("dep_delay > 60", "date", days, 150)
             found = {str(answer.key) for answer in answers.hits}
             right = len(found & true)

@@ -12,6 +12,8 @@ from targetcharge.randomness import (
     Rate,
     SystemEntropy,
     bernoulli,
+    discrete_gaussian,
+    discrete_gaussian_array,
     discrete_gumbel,
     discrete_gumbel_array,
     discrete_laplace,
@@ -27,11 +29,17 @@ _SCALARS = 5_000
 _ARRAY = 100_000
 _REPEATS = 9
 _LAPLACE = "discrete Laplace"
-_SCALAR_DRAWS = {_LAPLACE: discrete_laplace, "geometric": geometric, "discrete Gumbel": discrete_gumbel}
+_SCALAR_DRAWS = {
+    _LAPLACE: discrete_laplace,
+    "geometric": geometric,
+    "discrete Gumbel": discrete_gumbel,
+    "discrete Gaussian": discrete_gaussian,
+}
 _ARRAY_DRAWS = {
     _LAPLACE: discrete_laplace_array,
     "geometric": geometric_array,
     "discrete Gumbel": discrete_gumbel_array,
+    "discrete Gaussian": discrete_gaussian_array,
 }
 
 

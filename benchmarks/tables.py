@@ -75,7 +75,7 @@ def _run(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, 
 
 def _open(file: Path, unit: str | None, ledger: str = "file") -> tc.Table:
     where = ":memory:" if ledger == "memory" else file.with_name(f"{file.name}.{unit}.{time.time_ns()}.db")
-    return tc.open(file, unit=unit or tc.ROW, budget=BUDGET, query_epsilon=0.01, ledger=where)
+    return tc.open(file, unit=unit or tc.ROW, budget=BUDGET, query_epsilon=0.01, ledger=where, meter="exact")
 
 
 def _watches(files: dict[str, Path]) -> Table:

@@ -54,7 +54,7 @@ def days() -> list[Day]:
 def watch(year: list[Day]) -> tuple[list[Alert], int]:
     """Return the alerts of a year, and what they cost in hits."""
     start = year[0][1].iloc[:0]  # the table is empty before the first day
-    with tc.open(start, "tailnum", BUDGET, QUERY, types={"date": "date"}) as t:
+    with tc.open(start, "tailnum", BUDGET, query_epsilon=QUERY, types={"date": "date"}, meter="exact") as t:
         monitor = Monitor(t, RULES, day="date", name="flights")
         for day, flights in track(year, "365 looks", console=console):
             look = monitor.look(day, flights)
