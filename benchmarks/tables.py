@@ -38,6 +38,7 @@ def tables() -> Iterator[Table]:
         files = _make(Path(folder), ROWS)
         yield _watches(files)
         yield _questions(files)
+        yield _always_paid(files)
         yield _predicates(files)
         yield _families(files["Parquet"])
         yield _noise()
@@ -105,6 +106,33 @@ def _questions(files: dict[str, Path]) -> Table:
                 found = medians({"bare": partial(_run, connection, sql), "above": above}, 3 * REPEATS)
             overhead = f"{(found['above'] - found['bare']) * 1e3:+.1f} ms"
             table.add_row(name, unit or "row", readable(found["bare"]), readable(found["above"]), overhead)
+    return table
+
+
+def _always_paid(files: dict[str, Path]) -> Table:
+    """Return what is always paid against the bare query: a histogram by GROUP BY, a quantile by a quantile."""
+    title = f"always paid, all of {ROWS:,} rows, {KEYS:,} keys; over the bare query (aim: ratio 2, quantile 3)"
+    table = Table("file", "unit", "question", "bare", "asked", "ratio", title=title, title_justify="left")
+    for name, file in files.items():
+        for unit in (None, "patient"):
+            number = "count(*)" if unit is None else f"count(DISTINCT {unit})"
+            grouped = f"SELECT county, {number} FROM data GROUP BY county"
+            values = "data" if unit is None else f"(SELECT avg(cost) AS cost FROM data GROUP BY {unit})"
+            with _bare(file) as connection, _open(file, unit) as opened:
+                asked: dict[str, tuple[str, Callable[[], object]]] = {
+                    "histogram": (grouped, partial(opened.histogram, None, "county", range(KEYS))),
+                    "top 20": (grouped, partial(opened.top, None, "county", range(KEYS), 20)),
+                    "median": (
+                        f"SELECT quantile_disc(cost, 0.5) FROM {values}",
+                        partial(opened.quantile, "cost", 0.5, 0, 1_000),
+                    ),
+                }
+                for question, (sql, call) in asked.items():
+                    found = medians({"bare": partial(_run, connection, sql), "asked": call}, REPEATS)
+                    ratio = f"{found['asked'] / found['bare']:.2f}"
+                    table.add_row(
+                        name, unit or "row", question, readable(found["bare"]), readable(found["asked"]), ratio
+                    )
     return table
 
 

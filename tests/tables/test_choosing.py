@@ -1,7 +1,7 @@
-"""The formulas of the how-to pages on choosing and top-k, against sums over the noise and against previews."""
+"""The functions of the how-to page on choosing, and previews, against sums over Laplace noise."""
 
 import math
-import re
+from doctest import DocTestParser
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,15 +19,18 @@ RATES = [0.02, 0.1, 0.5, 2.0]
 DISTANCES = [-70, -31, -30, -10, -2, -1, 0, 1, 2, 10, 29, 30, 31, 70]
 
 
-def of_the_page():
-    """Return the functions that the page defines: its first example."""
-    example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    found: dict[str, object] = {}
-    exec(example[1], found)  # noqa: S102 - what readers are told to run
-    return SimpleNamespace(**found)
+def of_the_page(**known):
+    """Return the functions that the page defines, with what they use of it."""
+    for example in DocTestParser().get_examples(PAGE.read_text(encoding="utf-8")):
+        if example.source.startswith("def "):
+            exec(example.source, known)  # noqa: S102 - what readers are told to run
+    return SimpleNamespace(**known)
 
 
-page = of_the_page()
+def reaches(distance, rate):
+    """Return Pr[noise ≥ distance] of Laplace noise."""
+    p = math.exp(-rate)
+    return p**distance / (1 + p) if distance >= 0 else 1 - p ** (1 - distance) / (1 + p)
 
 
 class Law:
@@ -67,51 +70,63 @@ def test_the_tail_is_exact_in_fractions(p, distance):
     added = sum(((1 - p) / (1 + p) * p ** abs(z) for z in range(distance, far)), Fraction(0))
     truth = added + p**far / (1 + p)
     assert truth == (p**distance / (1 + p) if distance >= 0 else 1 - p ** (1 - distance) / (1 + p))
-    assert close(page.reaches(distance, -math.log(p)), truth)
+    assert close(reaches(distance, -math.log(p)), truth)
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_false_alarms_and_misses_are_tails_of_the_noise(rate):
+def test_both_tails_are_those_of_the_noise(rate):
     law = LAWS[rate]
-    for distance in range(0, 80, size(5, 1)):
-        assert close(page.false_alarm(distance, rate), law.chance(lambda z, d=distance: z >= d), absolute=0)
-        assert close(page.missed(distance, rate), law.chance(lambda z, d=distance: z < -d), absolute=0)
-        assert close(page.reaches(-distance, rate), law.chance(lambda z, d=distance: z >= -d))
+    for distance in range(-80, 80, size(5, 1)):
+        assert close(reaches(distance, rate), law.chance(lambda z, d=distance: z >= d))
+
+
+def chances(rate):
+    """Return what happens to a number so far from the threshold, as the page has it."""
+    return {
+        far: SimpleNamespace(hit=reaches(-far, rate), miss=1 - reaches(-far, rate) if far >= 0 else None)
+        for far in range(-2_000, 2_000)
+    }
 
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("keys", [1, 345, 1_000_000])
 @pytest.mark.parametrize("alarms", [0.01, 1, 10])
 def test_the_quiet_margin_is_the_smallest_that_keeps_false_alarms_as_few(rate, keys, alarms):
-    found = page.quiet_margin(keys, alarms, rate)
-    assert keys * page.false_alarm(found, rate) <= alarms * (1 + 1e-9)
-    assert found == 0 or keys * page.false_alarm(found - 1, rate) > alarms * (1 - 1e-9)
+    margin, law = of_the_page().quiet_margin(chances(rate), keys, alarms), LAWS[rate]
+    assert keys * law.chance(lambda z: z >= margin) <= alarms * (1 + 1e-9)
+    assert margin == 1 or keys * law.chance(lambda z: z >= margin - 1) > alarms * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("chance", [0.4, 0.1, 0.01, 1e-6])
 def test_the_event_margin_is_the_smallest_that_keeps_misses_as_rare(rate, chance):
-    found = page.event_margin(chance, rate)
-    assert page.missed(found, rate) <= chance * (1 + 1e-9)
-    assert found == 0 or page.missed(found - 1, rate) > chance * (1 - 1e-9)
+    margin, law = of_the_page().event_margin(chances(rate), chance), LAWS[rate]
+    assert law.chance(lambda z: z < -margin) <= chance * (1 + 1e-9)
+    assert margin == 0 or law.chance(lambda z: z < -margin + 1) > chance * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("above", DISTANCES)
-def test_the_bias_is_the_mean_of_the_noise_of_published_numbers(rate, above):
+def of_published(rate, wide):
+    """Return the functions about published numbers, whose intervals reach so far either way."""
+    tails = {far: reaches(far, rate) for far in range(-2_000, 2_000)}
+    return of_the_page(reaches=tails, below=wide, above=wide)
+
+
+@pytest.mark.parametrize("rate", [rate for rate in RATES if rate >= 0.5])  # the page leaves out what is beyond 150
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_the_bias_is_the_mean_of_the_noise_of_published_numbers(rate, distance):
     law = LAWS[rate]
-    truth = law.mean(lambda z: z, lambda z: z >= -above) / law.chance(lambda z: z >= -above)
-    assert close(page.bias(above, rate), truth)
+    truth = law.mean(lambda z: z, lambda z: z >= -distance) / law.chance(lambda z: z >= -distance)
+    assert close(of_published(rate, 0).bias(distance), truth, absolute=1e-9)
 
 
 @pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("above", DISTANCES)
-def test_the_coverage_is_that_of_published_numbers(rate, above):
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_the_coverage_is_that_of_published_numbers(rate, distance):
     law, wide = LAWS[rate], NoiseLaw(rate).margin()
-    truth = law.chance(lambda z: z >= -above and abs(z) <= wide) / law.chance(lambda z: z >= -above)
-    assert page.coverage(above, wide, rate) == pytest.approx(float(truth), abs=1e-12)
-    assert truth >= 0.95 if above >= 0 else truth < 0.95 or above > -wide
-    assert (truth == 0) == (above < -wide)
+    truth = law.chance(lambda z: z >= -distance and abs(z) <= wide) / law.chance(lambda z: z >= -distance)
+    assert of_published(rate, wide).coverage(distance) == pytest.approx(float(truth), abs=1e-12)
+    assert truth >= 0.95 if distance >= 0 else truth < 0.95 or distance > -wide
+    assert (truth == 0) == (distance < -wide)
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -140,10 +155,10 @@ def test_a_preview_says_what_the_formulas_say(table, epsilon, batch):
     seen = table.preview(watch if batch else single, DISTANCES, epsilon=epsilon)
     for chance, above in zip(seen.chances, DISTANCES, strict=True):
         if above < 0:
-            assert chance.false_alarm == pytest.approx(page.false_alarm(-above, epsilon), rel=1e-7)
+            assert chance.false_alarm == pytest.approx(reaches(-above, epsilon), rel=1e-7)
         else:
-            assert chance.miss == pytest.approx(page.missed(above, epsilon), rel=1e-7)
-        assert chance.hit == pytest.approx(page.reaches(-above, epsilon), rel=1e-7)
+            assert chance.miss == pytest.approx(reaches(above + 1, epsilon), rel=1e-7)
+        assert chance.hit == pytest.approx(reaches(-above, epsilon), rel=1e-7)
     assert seen.scale == pytest.approx(1 / epsilon, rel=1e-7)
     assert seen.margin == NoiseLaw.of(rate_for(epsilon, 1)).margin()
 
@@ -154,15 +169,15 @@ def test_a_preview_of_a_sum_says_what_the_formulas_say_in_steps(table, lower, up
     rate = 0.1 * step / max(abs(lower), abs(upper))
     asked = tc.questions.above(tc.questions.sum("cost", lower, upper, grid=grid), 100)
     below, above = table.preview(asked, [-300, 300]).chances
-    assert below.false_alarm == pytest.approx(page.false_alarm(round(300 / step), rate), rel=1e-7)
-    assert above.miss == pytest.approx(page.missed(round(300 / step), rate), rel=1e-7)
+    assert below.false_alarm == pytest.approx(reaches(round(300 / step), rate), rel=1e-7)
+    assert above.miss == pytest.approx(reaches(round(300 / step) + 1, rate), rel=1e-7)
 
 
 @pytest.mark.parametrize("width", [5, 11, 41, 61])
 def test_a_preview_of_a_band_says_how_often_its_middle_is_inside(table, width):
     half = width // 2
     (middle,) = table.preview(tc.questions.between(None, 100, 100 + width - 1), [half]).chances
-    assert middle.hit == pytest.approx(1 - 2 * page.reaches(half + 1, 0.1), rel=1e-7)
+    assert middle.hit == pytest.approx(1 - 2 * reaches(half + 1, 0.1), rel=1e-7)
     assert close(middle.hit, LAWS[0.1].chance(lambda z: abs(z) <= half), absolute=1e-7)
 
 

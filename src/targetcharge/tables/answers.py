@@ -221,12 +221,17 @@ class LazyAnswers(Iterator["Answer"]):
 
 def of_keys(answer: Answer, keys: Sequence[object], accuracy: Accuracy | None) -> list[Answer]:
     """Return an answer with the numbers of many keys as an answer for each key: the first one has its price."""
-    free = (0,) * len(answer.grains)
-    answers = [
-        replace(answer, key=key, outcome=number, interval=None if accuracy is None else accuracy.interval(number))
-        for key, number in zip(keys, cast("tuple[object, ...]", answer.outcome), strict=True)
+    free = replace(answer, price=0.0, grains=(0,) * len(answer.grains))
+    numbers = zip(keys, cast("tuple[object, ...]", answer.outcome), strict=True)
+    return [
+        replace(
+            free if place else answer,
+            key=key,
+            outcome=number,
+            interval=None if accuracy is None else accuracy.interval(number),
+        )
+        for place, (key, number) in enumerate(numbers)
     ]
-    return [*answers[:1], *(replace(other, price=0.0, grains=free) for other in answers[1:])]
 
 
 def _key(answer: Answer) -> tuple[object, ...]:
