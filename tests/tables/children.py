@@ -42,7 +42,7 @@ def counts_without_fresh_noise(pipe, path, budget, meter, where):
     with tc.open(path, "u", budget, meter=meter) as t:
         pipe.send("opened")
         while pipe.recv():
-            pipe.send(t.count(where).outcome)
+            pipe.send(t.above(where, -(10**9)).outcome)
 
 
 def asks_a_table(pipe, path, hits):

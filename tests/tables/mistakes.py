@@ -102,6 +102,7 @@ def asked():
         yield f"grid: {name}", lambda t, g=grid: t.sum_above("weight", 0, 9, threshold=5, grid=g)
     yield from _distinct()
     yield from _batches()
+    yield from _always_paid()
     yield from _others()
 
 
@@ -146,6 +147,44 @@ def _batches():
     yield "many: a watch", lambda t: t.ask_many([q.count(None), q.watch(None, "kind", ["a"], 5)])
     yield "many: no column at the end", lambda t: t.ask_many([q.count(None), q.above("salary > 5", 5)])
     yield "many: no price at the end", lambda t: t.ask_many([q.count(None), q.between(None, 5, 9)])
+
+
+def _always_paid():
+    for name, number in NO_NUMBERS.items():
+        yield f"lower of a mean: {name}", lambda t, n=number: t.mean("age", n, 9)
+        yield f"upper of a quantile: {name}", lambda t, n=number: t.quantile("age", 0.5, 0, n)
+        yield f"share: {name}", lambda t, n=number: t.quantile("age", n, 0, 9)
+        yield f"one of the shares: {name}", lambda t, n=number: t.quantiles("age", [0.5, n], 0, 9)
+        yield f"share of a preview: {name}", lambda t, n=number: t.preview(q.quantile("age", n, 0, 9))
+        yield f"keys for each unit: {name}", lambda t, n=number: t.histogram(None, "kind", ["a"], n or 0)
+    for name, grid in GRIDS.items():
+        yield f"grid of a mean: {name}", lambda t, g=grid: t.mean("weight", 0.1, 9, grid=g)
+        yield f"grid of a quantile: {name}", lambda t, g=grid: t.quantile("weight", 0.5, 0.1, 9, grid=g)
+    for name, text in PREDICATES.items():
+        yield f"predicate of a mean: {name}", lambda t, text=text: t.mean("age", 0, 9, text)
+        yield f"predicate of a histogram: {name}", lambda t, text=text: t.histogram(text, "kind", ["a"])
+    for name, keys in KEYS.items():
+        yield f"keys of a histogram: {name}", lambda t, k=keys: t.histogram(None, "kind", k)
+    for name, column in {"unknown": "salary", "text": "kind", "a blob": "photo", "a number": 5}.items():
+        yield f"mean: {name}", lambda t, c=column: t.mean(c, 0, 9)
+        yield f"quantiles: {name}", lambda t, c=column: t.quantiles(c, [0.5], 0, 9)
+    yield "share: 0", lambda t: t.quantile("age", 0, 0, 9)
+    yield "share: 1", lambda t: t.quantile("age", 1, 0, 9)
+    yield "shares: none", lambda t: t.quantiles("age", [], 0, 9)
+    yield "shares: a number", lambda t: t.quantiles("age", 0.5, 0, 9)
+    yield "bounds of a mean: reversed", lambda t: t.mean("age", 9, 0)
+    yield "bounds of a mean: the same", lambda t: t.mean("age", 9, 9)
+    yield "bounds of a quantile: reversed", lambda t: t.quantile("age", 0.5, 9, 0)
+    yield "cells: too many", lambda t: t.quantile("weight", 0.5, 0, 9, grid="0.000001")
+    yield "histogram: of a sum", lambda t: t.histogram(q.sum("age", 0, 9), "kind", ["a"])
+    yield "histogram: of distinct values", lambda t: t.histogram(q.distinct("age"), "kind", ["a"])
+    yield "threshold without values", lambda t: t.top(None, "kind", ["a"], values=False, threshold=5)
+    yield "stop without values", lambda t: t.top(None, "kind", ["a"], values=False, stop=tc.sessions.gap(5))
+    yield "values: a number", lambda t: t.top(None, "kind", ["a"], values=1)
+    yield "many: a histogram", lambda t: t.ask_many([q.count(None), q.histogram(None, "kind", ["a"])])
+    yield "many: quantiles", lambda t: t.ask_many([q.quantiles("age", [0.1, 0.9], 0, 9)])
+    yield "distances: of a mean", lambda t: t.preview(q.mean("age", 0, 9), [5])
+    yield "release: of a mean", lambda t: t.release(t.prepare(q.mean("age", 0, 9)), {5})
 
 
 def _others():

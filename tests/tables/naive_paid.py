@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-from tests.tables.naive_units import PREDICATES
+from tests.tables.naive_units import PREDICATES, Asked, Naive
 
 
 def rows_of_units(rows, *, by_row=False):
@@ -55,3 +55,34 @@ def ranks_away(cell, values, share):
     below, up_to = sum(value < cell for value in values), sum(value <= cell for value in values)
     wanted = Fraction(share) * len(values)
     return max(Fraction(0), below - wanted, wanted - up_to)
+
+
+class Truth:
+    """What is so of rows, where all units share a budget."""
+
+    def __init__(self, rows, *, by_row=False):
+        self._units = rows_of_units(rows, by_row=by_row)
+        self._naive = Naive(rows, by_row=by_row, capacity=math.inf, price=lambda *_: 0)
+
+    def number(self, asked):
+        """Return a count or a sum."""
+        return self._naive.number(asked) * asked.grid
+
+    def values(self, where, lower, upper, grid):
+        """Return the value of each unit that has one, in steps."""
+        found = (value_of(rows, where, lower, upper, Fraction(grid)) for rows in self._units.values())
+        return [value for value in found if value is not None]
+
+    def mean(self, where, lower, upper, grid):
+        """Return the mean of all units; the middle of the bounds where there is none."""
+        step, values = Fraction(grid), self.values(where, lower, upper, grid)
+        ends = [math.ceil(Fraction(lower) / step), math.floor(Fraction(upper) / step)]
+        return float(Fraction(sum(values or ends), len(values or ends)) * step)
+
+    def held(self, where, by, keys, grain=None):
+        """Return which of some keys each unit has rows of that count, by unit; nobody who has none."""
+        found = {}
+        for key in keys:
+            for unit in self._naive.contributions(Asked(where, by=by, grain=grain, key=key)):
+                found.setdefault(unit, []).append(key)
+        return found

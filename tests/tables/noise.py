@@ -25,7 +25,7 @@ def only_offset(monkeypatch, drawn=None):
 
 
 def decide(monkeypatch, one, several=None):
-    """Draw the noise that is decided from now on, and no offset.
+    """Draw the noise that is decided from now on, and no offset; pick the first of the best.
 
     Args:
         monkeypatch: undoes it.
@@ -36,6 +36,9 @@ def decide(monkeypatch, one, several=None):
     monkeypatch.setattr(CountNoise, "draw", lambda noise, _entropy: one(noise))
     monkeypatch.setattr(CountNoise, "draws", lambda noise, _entropy, count: each(noise, count))
     monkeypatch.setattr("targetcharge.sessions.opening.draw_offset", lambda *_: 0)
+    monkeypatch.setattr(
+        "targetcharge.mechanisms.picks.exponential_choice", lambda _entropy, gaps, _rate: gaps.argmin()
+    )
 
 
 def patterned(outcomes, *, keys=None, epsilon=0.1):

@@ -36,6 +36,9 @@ MANY = 3000
 PAIRS = q.sum("pair", 0, 2, grid=1)
 """A unit adds at most 2, so that a step of the offset is one of the sum."""
 
+SURE = -(10**9)
+"""A threshold that every number is above: what is asked so has the session's noise, whatever a hit pays for."""
+
 
 def people(many=MANY):
     """Rows of units with 2 each, of four kinds."""
@@ -46,12 +49,13 @@ FRAME = people()
 
 
 def opened(rows=None, **options):
-    return tc.open(FRAME if rows is None else rows, "u", **{"budget": BUDGET, "query_epsilon": QUERY, **options})
+    usual = {"budget": BUDGET, "query_epsilon": QUERY, "meter": "exact"}
+    return tc.open(FRAME if rows is None else rows, "u", **(usual | options))
 
 
 def offset_of(table, many=MANY):
     """Return the offset of a table without fresh noise: a sum with sensitivity 2 is too low by it."""
-    return 2 * many - table.count(PAIRS).outcome
+    return 2 * many - table.above(PAIRS, SURE).outcome
 
 
 def noise_of(table, epsilon, sensitivity=1):
@@ -67,7 +71,7 @@ def test_every_answer_of_a_table_is_off_by_its_share_of_one_offset(monkeypatch, 
     with opened(meter=meter) as t:
         rho = offset_of(t)
         halves = -rho // 2  # a count moves by half a step of the offset, and is rounded down
-        assert t.count().outcome == MANY + halves
+        assert t.above(None, SURE).outcome == MANY + halves
         assert t.above("kind = 1", -MANY).outcome == MANY // 4 + halves
         assert t.count(prior=-MANY).outcome == MANY + halves
         assert {answer.outcome for answer in t.watch(None, "kind", range(4), -MANY)} == {MANY // 4 + halves}
@@ -159,7 +163,7 @@ def test_a_ledger_that_was_made_without_an_offset_stays_without_one(monkeypatch,
             assert t.meter.tariff.offset is None
             assert not t.describe().common_error
             assert t.describe().standard_deviation == pytest.approx(1 / (math.sqrt(2) * math.sinh(0.05)), rel=1e-6)
-            assert t.count().scale == pytest.approx(10, rel=1e-6)
+            assert t.above(None, SURE).scale == pytest.approx(10, rel=1e-6)
 
 
 @pytest.mark.parametrize("meter", METERS)
@@ -185,14 +189,14 @@ def test_a_sum_that_a_unit_may_lower_has_noise_of_its_own_and_a_count_beside_it_
     only_offset(monkeypatch, 10**6)
     with opened(meter=meter) as t:
         assert t.describe().common_error
-        signed = t.count(q.sum("pair", -1, 2, grid=1))
+        signed = t.above(q.sum("pair", -1, 2, grid=1), SURE)
         assert (signed.outcome, signed.scale) == (2 * MANY, pytest.approx(2 / QUERY, rel=1e-6))
-        plain = t.count(PAIRS)
+        plain = t.above(PAIRS, SURE)
         assert (plain.outcome, plain.scale) == (
             2 * MANY - 10**6,
             pytest.approx(noise_of(t, QUERY, 2).scale, rel=1e-6),
         )
-        assert t.count().outcome == MANY - 10**6 // 2
+        assert t.above(None, SURE).outcome == MANY - 10**6 // 2
         watched = t.watch(q.sum("pair", -1, 2, grid=1), "kind", [0], -(10**6))
         assert [answer.outcome for answer in watched] == [2 * MANY // 4]
 
@@ -211,9 +215,9 @@ def test_the_standard_deviation_and_the_intervals_are_those_of_both_laws_added_u
         assert described.standard_deviation < 0.75 * math.sqrt(2) / described.query_epsilon
         assert described.common_error
         assert f"standard deviation {added_up:.4g} for a count, a part of it common" in str(described)
-        assert t.preview(q.count()).scale * math.sqrt(2) == pytest.approx(added_up, rel=1e-6)
-        assert t.preview(q.count()).margin == -(-noise.margin // 2)
-        answer = t.count()
+        assert t.preview(q.above(None, SURE)).scale * math.sqrt(2) == pytest.approx(added_up, rel=1e-6)
+        assert t.preview(q.above(None, SURE)).margin == -(-noise.margin // 2)
+        answer = t.above(None, SURE)
         assert answer.scale * math.sqrt(2) == pytest.approx(added_up, rel=1e-6)
         # The noisy count is 2·outcome half steps or one more, and less than 2.5% of errors exceed the margin.
         low, high = answer.interval
@@ -257,7 +261,7 @@ def test_counts_of_fresh_tables_have_the_law_of_noise_and_offset(monkeypatch, me
     others = [replace(noise, fresh=DiscreteLaplace(rate * factor)).published for factor in (1.2, 1 / 1.2)]
     others.append({value: natural.mass(value) for value in noise.published})
     draws = draws_to_tell(noise.published, *others)
-    found = of_fresh_tables(monkeypatch, draws, lambda t: t.count().outcome - MANY, **options)
+    found = of_fresh_tables(monkeypatch, draws, lambda t: t.above(None, SURE).outcome - MANY, **options)
     assert_only(found, noise.published, *others)
 
 
@@ -373,7 +377,7 @@ def test_errors_of_a_table_show_nothing_of_its_offset(monkeypatch, meter):
         "no column": lambda t: t.count("age > 5"),
         "no number": lambda t: t.above(None, math.nan),
         "no condition": lambda t: t.release(None, "never"),
-        "no difference": lambda t: t.difference(t.count(), t.count(PAIRS)),
+        "no difference": lambda t: t.difference(t.above(None, SURE), t.above(PAIRS, SURE)),
         "a broken engine": broken_count,
     }
 

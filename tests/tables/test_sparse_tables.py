@@ -73,7 +73,7 @@ def test_what_was_chosen_is_described():
 
 
 def test_a_sparse_meter_is_for_all_units_together():
-    with pytest.raises(tc.InvalidParameter, match="meter is 'sparse'; it must be another one"):
+    with pytest.raises(tc.InvalidParameter, match="meter is 'sparse'; it must be exact or renyi"):
         tc.open(FRAME, unit="patient", budget=BUDGET, hits=20, meter="sparse", charging="individual")
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.tables.people import MANY, near, opened, table
 
 import targetcharge as tc
-from targetcharge.engines.duckdb import measuring
+from targetcharge.engines.duckdb import engine
 from targetcharge.engines.duckdb.engine import DuckDBEngine
 from targetcharge.sessions import gap
 from targetcharge.tables import questions as q
@@ -106,7 +106,7 @@ def scans(monkeypatch):
 
         return outer
 
-    for place, name in ((DuckDBEngine, "_by_key"), (measuring, "query_of")):
+    for place, name in ((DuckDBEngine, "_by_key"), (engine, "query_of")):
         monkeypatch.setattr(place, name, told(name, getattr(place, name)))
     return found
 

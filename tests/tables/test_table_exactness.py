@@ -22,7 +22,8 @@ BUDGET = tc.Budget(100.0, 1e-6)
 
 def opened(world, source, folder, **options):
     unit = "u" if world.unit else tc.ROW
-    return tc.open(world.source(source, folder), unit=unit, budget=BUDGET, ledger=":memory:", **options)
+    usual = {"query_epsilon": 0.1, "meter": "exact", "ledger": ":memory:"}
+    return tc.open(world.source(source, folder), unit=unit, budget=BUDGET, **(usual | options))
 
 
 def worlds(kind, count):

@@ -37,7 +37,7 @@ def quiet(monkeypatch, tmp_path):
 
 def opening(kind, made, **options):
     """Open a table with what it needs, and options."""
-    plain = {"unit": "patient", "budget": BUDGET, "query_epsilon": 0.1, "ledger": ":memory:"}
+    plain = {"unit": "patient", "budget": BUDGET, "query_epsilon": 0.1, "meter": "exact", "ledger": ":memory:"}
     plain |= {"types": visits.TYPES} if kind == "csv" else {"types": {"day": "date"}} if kind == "pandas" else {}
     return tc.open(made, **(plain | options))
 

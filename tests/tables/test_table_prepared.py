@@ -108,7 +108,7 @@ def test_a_rehearsal_makes_nothing_and_its_questions_are_asked_of_the_table(tmp_
 def test_a_rehearsal_refuses_the_terms_that_opening_would(tmp_path):
     how = opening(tmp_path)
     how.open(how.engine()).close()
-    other = TableOpening(how.source, "id", tc.Budget(29.0, 1e-6), query_epsilon=0.5, meter="exact")
+    other = TableOpening(how.source, "id", tc.Budget(29.0, 1e-6), query_epsilon=0.5)
     engine = other.engine()
     with pytest.raises(tc.NotAllowed, match=r"made for other terms: epsilon was 30\.0 and is 29\.0"):
         other.rehearse(engine)

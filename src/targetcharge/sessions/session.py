@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
-from targetcharge.errors import InvalidParameter, LedgerError, NotAllowed
+from targetcharge.errors import BudgetSpent, InvalidParameter, LedgerError, NotAllowed
 from targetcharge.ledger import Answer, Pending, Settlement
 from targetcharge.mechanisms import Batch
 from targetcharge.outcomes import publishable
@@ -194,6 +194,15 @@ class Session:
         """Return what each of several outcomes costs, and how they are drawn here."""
         parts, asked = self._prices.several(several)
         return asked.most.prices[0].value, parts
+
+    def covers_several(self, several: Several) -> bool:
+        """Return whether what is left of the budget covers several outcomes; public."""
+        _, asked = self._prices.several(several)
+        try:
+            self._one(0).check(asked.most.prices[0], several.count)
+        except BudgetSpent:
+            return False
+        return True
 
     def drawn(self, algorithm: Algorithm) -> Algorithm:
         """Return an algorithm as this session draws it with its own target, or for a hit whatever comes."""

@@ -123,7 +123,8 @@ class Asker:
         own = session_noise(tariff, prepared.epsilon) if prepared.monotone else None
         at_once = (own or partial(CountNoise.natural, prepared.epsilon))(sensitivity)
         fresh, _ = paid_noise(tariff, prepared.epsilon).least(sensitivity, sensitivity**2)
-        return 2 * fresh.standard_deviation**2 < at_once.standard_deviation**2
+        sharper = 2 * fresh.standard_deviation**2 < at_once.standard_deviation**2
+        return sharper and self._session.covers_several(prepared.several())
 
     def preview(self, prepared: Prepared, distances: Sequence[float] | None) -> Preview:
         """Return what a question would cost and how well it would work; nothing is asked."""
@@ -133,9 +134,12 @@ class Asker:
     def histogram(self, prepared: Prepared) -> Answers:
         """Publish the numbers of all keys, for one hit."""
         algorithm = prepared.algorithm()
-        self._numbers.engine.check_unchanged()
-        answer = self._session.ask(algorithm)
         keys = () if prepared.keys is None else prepared.keys.published()
+        self._numbers.engine.check_unchanged()
+        try:
+            answer = self._session.ask(algorithm)
+        except BudgetSpent as spent:
+            return Answers((), prepared.by, keys, spent.with_traceback(None))
         answers = of_keys(answer, keys, self._session.drawn(algorithm).accuracy)
         return Answers(answers, prepared.by, compare=partial(self.difference, prepared))
 
