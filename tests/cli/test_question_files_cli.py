@@ -89,6 +89,50 @@ def test_every_field(file):
     assert result.json["answers"][-1]["question"] == "count(*)"
 
 
+ALWAYS_PAID = {
+    "q.csv": """name,where,mean,quantile,q,sum,lower,upper,grid,threshold
+dear,ill = FALSE,fare,,,,0,5,,
+middle,,,fare,0.5,,0,5,0.25,
+old,age > 65,,,,,,,,9000
+total,,,,,fare,0,5,,
+low,,,fare,0.1,,0,5,0.25,
+all,,,,,,,,,
+""",
+    "q.yaml": """
+- {name: dear, mean: fare, lower: 0, upper: 5, where: ill = FALSE}
+- {name: middle, quantile: fare, q: 0.5, lower: 0, upper: 5, grid: 0.25}
+- {name: old, where: age > 65, threshold: 9000}
+- {name: total, sum: fare, lower: 0, upper: 5}
+- {name: low, quantile: fare, q: 1e-1, lower: 0, upper: 5, grid: "0.25"}
+- {name: all}
+""",
+}
+
+
+@pytest.mark.parametrize("name", ALWAYS_PAID)
+@pytest.mark.parametrize("charging", ["shared", "individual"])
+def test_means_and_quantiles_are_asked_among_others_in_order(file, name, charging):
+    result = ask(file(name, ALWAYS_PAID[name]), *TERMS, "--charging", charging, "--json")
+    assert (result.code, result.json["stopped"]) == (0, None)
+    told = {answer["name"]: (answer["question"], answer["outcome"]) for answer in result.json["answers"]}
+    assert list(told) == ["dear", "middle", "old", "total", "low", "all"]
+    assert told["middle"] == ("quantile(fare from 0 to 5) at 0.5", 2.25)
+    assert told["low"] == ("quantile(fare from 0 to 5) at 0.1", 1.5)
+    question, mean = told["dear"]
+    assert question == "mean(fare from 0 to 5 where ill = FALSE)"
+    assert abs(mean - 2.625) < 0.1
+    assert all(answer["hit"] and answer["key"] is None for answer in result.json["answers"])
+    assert hits() == 6
+
+
+def test_quantiles_that_the_budget_does_not_cover_lose_nothing_before_them(file):
+    result = ask(file("q.yaml", ALWAYS_PAID["q.yaml"]), *TERMS, "--hits", 4, "--json")
+    assert result.code == 3
+    assert [answer["name"] for answer in result.json["answers"]] == ["dear", "middle", "old", "total"]
+    assert result.json["unanswered"] == [["low", "quantile(fare from 0 to 5) at 0.1"], ["all", "count(*)"]]
+    assert "this could cost 1 hit on the sparse meter and 0 is left" in result.err
+
+
 def test_more_questions_than_are_asked_together(file):
     rows = [f"age > {age},{9000}" for age in (100, 65)] * 60
     result = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--hits", 60, "--json")
@@ -201,6 +245,51 @@ BAD_QUESTIONS = [
     ("q.yaml", "", "q.yaml: it must be a list of questions"),
     ("q.yaml", "[]", "q.yaml: there are no questions in it"),
     ("q.txt", "", "it must be a file that ends in .csv, .yaml or .yml"),
+    ("q.csv", "lower\n5\n", "q.csv, line 2: lower is 5; it must be given with sum, mean or quantile"),
+    ("q.csv", "grid\n5\n", "q.csv, line 2: grid is '5'; it must be given with sum, mean or quantile"),
+    ("q.csv", "q\n0.5\n", "q.csv, line 2: q is 0.5; it must be given with quantile, and only with it"),
+    ("q.csv", "mean,lower\nfare,5\n", "q.csv, line 2: upper is None; it must be given with mean"),
+    ("q.csv", "mean,lower,upper\nfair,0,5\n", "q.csv, line 2: mean is 'fair'; it must be one of the columns"),
+    ("q.csv", "mean,lower,upper\nfare,5,5\n", "q.csv, line 2: upper is 5; it must be above lower, 5"),
+    ("q.csv", "quantile,lower,upper\nfare,0,5\n", "q.csv, line 2: q is None; it must be given with quantile"),
+    (
+        "q.csv",
+        "quantile,q,lower,upper\nfare,1,0,5\n",
+        "q.csv, line 2: q is 1; it must be a number above 0 and below 1",
+    ),
+    ("q.csv", "quantile,q,lower,upper\ncounty,0.5,0,5\n", "q.csv, line 2: quantile is 'county'; it must be"),
+    ("q.csv", "where,by,keys\n,county,Kent\n", "q.csv, line 1: there is no field 'by': questions here have one"),
+    (
+        "q.yaml",
+        "- {histogram: county}\n",
+        "q.yaml, item 1: there is no field 'histogram': questions here have one",
+    ),
+    ("q.yaml", "- {top: county, k: 5}\n", "ask about keys with tct histogram, tct watch or tct top"),
+    (
+        "q.yaml",
+        "- {quantile: fare, q: [0.1, 0.5], lower: 0, upper: 5}\n",
+        "q.yaml, item 1: q is <list>; it must be a number",
+    ),
+    (
+        "q.yaml",
+        "- {mean: fare, quantile: fare, q: 0.5, lower: 0, upper: 5}\n",
+        "q.yaml, item 1: quantile is 'fare'; it must be left out where mean is given",
+    ),
+    (
+        "q.yaml",
+        "- {mean: fare, lower: 0, upper: 5, threshold: 5}\n",
+        "q.yaml, item 1: threshold is 5; it must be left out where mean is given",
+    ),
+    (
+        "q.yaml",
+        "- {mean: fare, lower: 0, upper: 5, low: 1, high: 2}\n",
+        "q.yaml, item 1: between is '1 2'; it must be left out where mean is given",
+    ),
+    (
+        "q.yaml",
+        "- {mean: fare, lower: 0, upper: 5, prior: 2}\n",
+        "q.yaml, item 1: prior is 2; it must be left out where mean is given",
+    ),
 ]
 
 
@@ -218,6 +307,9 @@ def test_a_question_that_is_not_allowed_is_named_too(file):
     result = ask(file("q.csv", "where,side\nage > 65,\nage > 65,9\n"), *TERMS)
     assert (result.code, result.out) == (3, "")
     assert "q.csv, line 3: only the Rényi meter has a price for" in result.err
+    result = ask(file("q.csv", "where,prior\nage > 65,\nage > 65,9\n"), *TERMS)
+    assert (result.code, result.out) == (3, "")
+    assert "q.csv, line 3: a sparse meter has no price for a prior: ask with --meter exact" in result.err
 
 
 @pytest.mark.usefixtures("folder")

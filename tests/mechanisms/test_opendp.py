@@ -6,7 +6,8 @@ from collections import Counter
 
 import opendp.prelude as dp
 import pytest
-from tests.goodness import DRAWS, pvalue
+from tests.discrete_gaussian import DiscreteGaussian
+from tests.goodness import DRAWS, assert_only, draws_to_tell, pvalue
 
 import targetcharge as tc
 from targetcharge.mechanisms import noisy_count
@@ -58,8 +59,8 @@ def test_zero_concentrated():
     assert (algorithm.epsilon, algorithm.delta) == (math.inf, 0.0)
     assert repr(algorithm) == "<noisy, rho 0.005, delta=0>"
     assert tc.from_opendp(GAUSSIAN, d_in=2).default_target.curve.rho == pytest.approx(4 / 200)
-    with_delta = dp.c.make_approximate(GAUSSIAN)
-    assert tc.from_opendp(with_delta).default_target.curve.rho == rho
+    with_delta = tc.from_opendp(dp.c.make_approximate(GAUSSIAN))
+    assert (with_delta.default_target.curve.rho, with_delta.epsilon, with_delta.delta) == (rho, math.inf, 0.0)
     with tc.Session(1000, tc.Budget(3.0, 1e-6), 0.1, meter="renyi") as session:
         answer = session.ask(algorithm)
         assert abs(answer.outcome - 1000) < 100
@@ -74,6 +75,60 @@ def test_zero_concentrated():
     refused = pytest.raises(tc.NotAllowed, match=r"rho 0\.005.*meter='renyi'")
     with tc.Session(1000, tc.Budget(3.0, 1e-6), 0.1) as session, refused:
         session.ask(algorithm)
+
+
+def test_gaussian_noise_is_what_its_rho_says():
+    """Many counts in one run; a vector's distance is the root of the sum of its counts' squared distances."""
+    many = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
+    algorithm = tc.from_opendp(dp.m.make_gaussian(*many, scale=4.0))
+    right, *wrong = (
+        {value: DiscreteGaussian((times * 4) ** 2).mass(value) for value in range(-60, 61)}
+        for times in (1, 0.95, 1.05)
+    )
+    draws = draws_to_tell(right, *wrong)
+    assert algorithm.default_target.curve.rho == pytest.approx(1 / (2 * 4**2))
+    assert_only(Counter(algorithm.run([0] * draws, None)), right, *wrong)
+
+
+def test_two_gaussians_of_one_number_add_up():
+    both = dp.c.make_composition([GAUSSIAN, dp.m.make_gaussian(*NUMBER, scale=20.0)])
+    algorithm = tc.from_opendp(both)
+    assert algorithm.default_target.curve.rho == both.map(1) == pytest.approx(1 / 200 + 1 / 800)
+    assert len(algorithm.run(5, None)) == 2
+
+
+def test_approximate_zero_concentrated():
+    """Keys with noisy counts from a threshold on: a key that only one unit has shows with probability δ."""
+    counted = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
+    distance = dp.l02inf_distance(dp.absolute_distance(T=int))
+    found = dp.m.make_gaussian_threshold(counted, distance, scale=10.0, threshold=50)
+    algorithm = tc.from_opendp(found >> (lambda keys: sorted(keys.items())), (1, 1, 1), name="keys")
+    rho, delta = found.map((1, 1, 1))
+    assert algorithm.default_target.curve.rho == rho == pytest.approx(1 / 200)
+    assert (algorithm.epsilon, algorithm.delta) == (math.inf, delta)
+    assert delta == pytest.approx(DiscreteGaussian(100.0).at_least(49), rel=0.5)  # P[1 + noise ≥ 50], about
+    table, budget = {"Kent": 1000, "Devon": -1000}, tc.Budget(3.0, 1e-5)
+    with tc.Session(table, budget, 0.1, meter="renyi", computation_delta=1.5 * delta) as session:
+        answer = session.ask(algorithm, tc.Everything())
+        ((key, number),) = answer.outcome
+        assert key == "Kent"
+        assert abs(number - 1000) < 100
+        order = session.meter.tariff.order
+        assert answer.price == pytest.approx(order * (order - 1) * rho)
+        assert (answer.delta, session.meter.delta_left) == (delta, pytest.approx(delta / 2))
+        with pytest.raises(tc.BudgetSpent, match="this computation spends delta"):
+            session.ask(algorithm)
+        assert session.meter.hits == 1
+    with tc.Session(table, budget, 0.1, meter="renyi") as session, pytest.raises(tc.BudgetSpent):
+        session.ask(algorithm)  # no δ was reserved
+
+
+@pytest.mark.parametrize(("scale", "d_in"), [(10.0, 0), (0.0, 1), (0.05, 1), (1e10, 1), (10.0, 1000)])
+def test_rho_out_of_range(scale, d_in):
+    measurement = dp.m.make_gaussian(*NUMBER, scale=scale)
+    for one in (measurement, dp.c.make_approximate(measurement)):
+        with pytest.raises(tc.InvalidParameter, match=f"the ρ of one computation; at d_in {d_in} it gives"):
+            tc.from_opendp(one, d_in)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +181,10 @@ def test_interactive_measurements_break_the_run():
 
 @pytest.mark.parametrize("d_in", [-1, "1", None, 1.5, math.nan, object()])
 def test_distances_the_map_does_not_take(d_in):
-    with pytest.raises(tc.InvalidParameter) as refusal:
-        tc.from_opendp(LAPLACE, d_in)
-    assert refusal.value.name == "d_in"
+    for measurement in (LAPLACE, GAUSSIAN, dp.c.make_approximate(GAUSSIAN)):
+        with pytest.raises(tc.InvalidParameter) as refusal:
+            tc.from_opendp(measurement, d_in)
+        assert refusal.value.name == "d_in"
 
 
 @pytest.mark.parametrize(("scale", "d_in"), [(10.0, 0), (0.0, 1), (1e12, 1), (0.05, 1)])

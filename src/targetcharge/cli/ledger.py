@@ -15,7 +15,7 @@ from targetcharge.accounting.targets.plain import in_words
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.results import console, note
-from targetcharge.cli.words import counted, line, moment
+from targetcharge.cli.words import PICKED, counted, key, line, moment, outcome
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
@@ -119,7 +119,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "targets": ", ".join(terms.targets_in_words),
         "charging": terms.charging,
         **_noise(terms),
-        "hits used": " / ".join(f"{hits:,}" for hits in state.sums.hits),
+        "hits used": " / ".join(_used(inspection)),
         "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
         _HELD: f"{inspection.held.count} hits",
         "releases pending": f"{inspection.pending}",
@@ -127,6 +127,15 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "last entry": f"{state.last_entry}",
         "its hash": state.head.hex(),
     }
+
+
+def _used(inspection: Inspection) -> list[str]:
+    """Return how many hits each meter has counted, and what they cost where some cost several."""
+    sums = inspection.state.sums
+    if inspection.terms.meter == "renyi" or inspection.individual:
+        return [f"{hits:,}" for hits in sums.hits]
+    pairs = zip(sums.hits, sums.spent, strict=True)
+    return [f"{hits:,}" + (f", which cost {spent:,}" if spent != hits else "") for hits, spent in pairs]
 
 
 def _noise(terms: Terms) -> dict[str, str]:
@@ -148,10 +157,18 @@ def _plain_meter(inspection: Inspection) -> dict[str, object]:
     return {**{name: facts[name] for name in names}, "guarantee": facts["budget"], **costs}
 
 
+def _published(answer: Answer) -> str:
+    """Return what an answer published, in a line: the key, too, if it has one; of a pick nothing else."""
+    if answer.key is None or not answer.hit:
+        return line(answer.outcome, _LONGEST, repr)
+    told = (key(answer),) if outcome(answer) == PICKED else (key(answer), line(answer.outcome, _LONGEST, repr))
+    return ": ".join(told)
+
+
 def _cells(entry: Entry) -> tuple[str, str, str, str]:
     match entry:
         case Answer():
-            price, outcome = f"{entry.price:.4g}" if entry.hit else "free", line(entry.outcome, _LONGEST, repr)
+            price, outcome = f"{entry.price:.4g}" if entry.hit else "free", _published(entry)
             asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
             return moment(entry.received), f"{entry.algorithm}, {asked}", outcome, price
         case BatchEntry(first=Answer(key=None)) if len(entry) == 1:
@@ -159,7 +176,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         case BatchEntry():
             hits = entry.hits
             received, what, outcome, price = _cells(hits[0] if hits else entry.first)
-            outcomes = f"{hits[0].key!r}: {outcome}" if len(hits) == 1 else counted(len(hits), "hit")
+            outcomes = outcome if len(hits) == 1 else counted(len(hits), "hit")
             count, paid = counted(len(entry), "answer"), f"{len(hits):,} × {price}" if hits else "free"
             return received, f"{count} of {what}", outcomes, price if len(hits) == 1 else paid
         case Spent(why, _, count, algorithm):

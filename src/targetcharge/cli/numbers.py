@@ -9,10 +9,9 @@ import typer
 
 import targetcharge as tc
 from targetcharge.cli.asking import run
-from targetcharge.cli.errors import given_by, option
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.options import OutputOptions, Source, TableOptions, grouped
-from targetcharge.cli.questions import Item, names_of, whole
+from targetcharge.cli.questions import Item, whole
 from targetcharge.cli.results import Checked
 from targetcharge.cli.tables import Where, checked_items, checked_keys
 
@@ -104,8 +103,7 @@ def quantile(
     question = tc.questions.quantiles(column, q, *bounds.given, where, grid=bounds.grid)
 
     def checked(opened: tc.Table) -> Checked:
-        with given_by(names_of(question, option)):
-            prepared = opened.prepare(question)
+        prepared = opened.prepare(question)
         labels = [(float(share),) for share in question.shares]
 
         def batches(asked: tc.Table) -> Iterator[Sequence[tc.Answer]]:
@@ -124,7 +122,7 @@ def histogram(
     source: Source,
     *,
     where: Where = None,
-    per_unit: Annotated[int, typer.Option(min=1, help="How many keys a unit counts for at most.")] = 1,
+    per_unit: Annotated[int, typer.Option(help="How many keys a unit counts for at most.")] = 1,
     keys: KeyOptions,
     table: TableOptions,
     output: OutputOptions,

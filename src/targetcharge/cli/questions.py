@@ -10,9 +10,12 @@ dear,,50000,fare,0,100
   where: age > 65
   threshold: 1200
 - {name: dear, sum: fare, lower: 0, upper: 100, threshold: 50000}
+- {name: middle, quantile: fare, q: 0.5, lower: 0, upper: 100}
 
 >>> question_of({"where": "age > 65", "threshold": 1200})
 Above(what=Count(where='age > 65'), threshold=1200, prior=None, tolerance=0)
+>>> question_of({"mean": "fare", "lower": 0, "upper": 100})
+Mean(what=Value(column='fare', lower=0, upper=100, where=None, grid=None))
 >>> read_fields("rules.yaml, item 1", {"threshold": "4e4", "where": None}, {"threshold": number, "where": text})
 {'threshold': 40000}
 >>> question_of({"sum": "fare", "lower": 0})
@@ -34,15 +37,18 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.tables import questions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from targetcharge.tables.questions import Question, What
+    from targetcharge.tables.questions import Quantiles, Single, What
 
     Spell = Callable[[str], str]
     Reader = Callable[[str, object], Any]
 
 _FORMS: Final = ("threshold", "between", "side")
+_VALUES: Final = ("mean", "quantile")
+_BOUNDS: Final = ("lower", "upper")
+_HAVE_BOUNDS: Final = frozenset(("sum", *_VALUES))
 _BELONGS: Final = {"lower": "sum", "upper": "sum", "grid": "sum", "per_unit": "distinct", "tolerance": "prior"}
 
 
@@ -156,29 +162,46 @@ _FIELDS: Final[dict[str, Reader]] = (
     {"name": text}
     | NUMBER_FIELDS
     | dict.fromkeys(("threshold", "low", "high", "side", "prior", "tolerance"), number)
+    | dict.fromkeys(_VALUES, text)
+    | {"q": number}
 )
+
+_OF_KEYS: Final = frozenset(("by", "keys", "k", "histogram", "watch", "top"))
+"""What somebody would write who wants answers about many keys."""
 
 
 class Item(NamedTuple):
-    """A question, what the user calls it, and its place, such as "questions.csv, line 3"; empty if it has none."""
+    """A question with one answer, and how errors tell of it.
 
-    question: Question
+    Attributes:
+        question: what is asked.
+        name: what the user calls it.
+        place: where it is written, such as "questions.csv, line 3"; empty on the command line.
+        names: what parameters of the library are called there, if otherwise.
+    """
+
+    question: Single | Quantiles
     name: str = ""
     place: str = ""
+    names: Mapping[str, str] = {}
 
 
-def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
+def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Single | Quantiles:
     """Return the question that fields describe; what is not given is not there. Errors name them as `spell` does.
 
     They are where, threshold, between (low and high), side, sum, lower, upper, grid, distinct, per_unit, prior and
-    tolerance.
+    tolerance; or mean, or quantile and q, with where, lower, upper and grid.
     """
+    values = [name for name in _VALUES if name in fields]
+    if values:
+        return _of_values(values[0], fields, spell)
+    if "q" in fields:
+        raise InvalidParameter(spell("q"), fields["q"], f"given with {spell('quantile')}, and only with it")
     what = what_of(fields, spell)
     forms = [name for name in _FORMS if name in fields]
     if len(forms) > 1:
-        value = fields[forms[1]]
-        shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
-        raise InvalidParameter(spell(forms[1]), shown, f"left out where {spell(forms[0])} is given")
+        value = _written(fields[forms[1]])
+        raise InvalidParameter(spell(forms[1]), value, f"left out where {spell(forms[0])} is given")
     if "distinct" in fields and forms != ["threshold"]:
         raise InvalidParameter(spell("threshold"), None, f"given with {spell('distinct')}")
     if "prior" in fields and forms not in ([], ["threshold"]):
@@ -195,6 +218,31 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Question:
             return questions.count(what, *change)
 
 
+def _of_values(asked: str, fields: Mapping[str, Any], spell: Spell) -> Single | Quantiles:
+    """Return the question for the mean of one number for each unit, or for a quantile."""
+    needed = (*_BOUNDS, "q") if asked == "quantile" else _BOUNDS
+    for name, value in fields.items():
+        if name not in (asked, *needed, "where", "grid"):
+            raise InvalidParameter(spell(name), _written(value), f"left out where {spell(asked)} is given")
+    _check_given(needed, asked, fields, spell)
+    bounds = fields["lower"], fields["upper"], fields.get("where")
+    if asked == "mean":
+        return questions.mean(fields["mean"], *bounds, grid=fields.get("grid"))
+    return questions.quantile(fields["quantile"], fields["q"], *bounds, grid=fields.get("grid"))
+
+
+def _written(value: object) -> object:
+    """Return a value as it was written: the ends of a band beside each other."""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _check_given(names: Sequence[str], owner: str, fields: Mapping[str, Any], spell: Spell) -> None:
+    """Refuse a field without those that it needs."""
+    for name in names:
+        if name not in fields:
+            raise InvalidParameter(spell(name), None, f"given with {spell(owner)}")
+
+
 def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
     """Return the number that fields describe: of units, a sum or of distinct values."""
     for name, owner in _BELONGS.items():
@@ -205,9 +253,7 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
         if "distinct" in fields:
             expected = f"left out where {spell('sum')} is given"
             raise InvalidParameter(spell("distinct"), fields["distinct"], expected)
-        for name in ("lower", "upper"):
-            if name not in fields:
-                raise InvalidParameter(spell(name), None, f"given with {spell('sum')}")
+        _check_given(_BOUNDS, "sum", fields, spell)
         return questions.sum(fields["sum"], fields["lower"], fields["upper"], where, grid=fields.get("grid"))
     if "distinct" in fields:
         return questions.distinct(fields["distinct"], where, per_unit=fields.get("per_unit", 1))
@@ -217,7 +263,9 @@ def what_of(fields: Mapping[str, Any], spell: Spell = str) -> What:
 def names_of(asked: object, spell: Spell = str) -> dict[str, str]:
     """Return what parameters of the library are called here, of a question or what it is about, if otherwise."""
     names = {"threshold": spell("side")} if isinstance(asked, questions.SideQuestion) else {}
-    of_column = {questions.Sum: "sum", questions.Distinct: "distinct"}.get(type(getattr(asked, "what", asked)))
+    of_value = "quantile" if isinstance(asked, questions.Quantiles) else "mean"
+    of_columns = {questions.Sum: "sum", questions.Distinct: "distinct", questions.Value: of_value}
+    of_column = of_columns.get(type(getattr(asked, "what", asked)))
     return names | ({"column": spell(of_column)} if of_column else {})
 
 
@@ -234,6 +282,7 @@ def read_items(path: Path) -> list[Item]:
 
 def _csv_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     names, rows = read_csv(path)
+    _check_keyless(line(path, 1), names)
     read_fields(line(path, 1), dict.fromkeys(names), _FIELDS)
     for row, cells in rows:
         yield line(path, row), read_fields(line(path, row), cells, _FIELDS)
@@ -249,11 +298,19 @@ def _yaml_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         place = f"{path}, item {item}"
         if not isinstance(fields, dict):
             raise Mistake(place, "it must have fields, such as where: age > 65")
+        _check_keyless(place, fields)
         yield place, read_fields(place, fields, _FIELDS)
 
 
+def _check_keyless(place: str, names: Iterable[object]) -> None:
+    """Refuse a question about many keys: it has many answers."""
+    if found := sorted(_OF_KEYS.intersection(names)):
+        problem = "questions here have one answer each: ask about keys with tct histogram, tct watch or tct top"
+        raise Mistake(place, f"there is no field {found[0]!r}: {problem}")
+
+
 def _item(place: str, fields: dict[str, Any]) -> Item:
-    """Return a question of a file, where low and high stand for between."""
+    """Return a question of a file, where low and high stand for between, and there are means and quantiles."""
     ends = [name for name in ("low", "high") if name in fields]
     if len(ends) == 1:
         other = "high" if ends == ["low"] else "low"
@@ -262,4 +319,9 @@ def _item(place: str, fields: dict[str, Any]) -> Item:
         fields["between"] = fields.pop("low"), fields.pop("high")
     name = fields.pop("name", "")
     with written_at(place):
-        return Item(question_of(fields), name, place)
+        if not fields.keys() & _HAVE_BOUNDS:
+            for end in (*_BOUNDS, "grid"):
+                if end in fields:
+                    raise InvalidParameter(end, fields[end], "given with sum, mean or quantile")
+        question = question_of(fields)
+    return Item(question, name, place, names_of(question))

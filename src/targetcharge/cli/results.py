@@ -27,10 +27,19 @@ if TYPE_CHECKING:
     import targetcharge as tc
     from targetcharge.cli.options import OutputOptions
     from targetcharge.tables.description import Description
-    from targetcharge.tables.preview import Preview
+    from targetcharge.tables.preview import MarginOf, Preview
 
 _COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq")
 _WIDE: Final = 100_000
+
+_NOTHING: Final = frozenset((words.PICKED, ""))
+"""What a column of outcomes or intervals says of keys that were only picked."""
+
+_ERRORS: Final[dict[MarginOf, str]] = {
+    "rank": "at most {:.6g} units from the rank that was asked for, in 95% of draws",
+    "beside the best": "at most {:.6g} below the best that was left, in 95% of picks",
+}
+"""How far off answers are that have no intervals, by what their preview says of it."""
 
 
 @final
@@ -207,13 +216,7 @@ def _show(results: Results) -> None:
     pairs = zip(results.labels(), answers, strict=True)
     rows = [(answer, [*map(str, label), *_words(answer)]) for label, answer in pairs]
     if results.checked.by_key:
-        if answers:
-            out.print(answers[0].algorithm)
-        if results.hits:
-            cells = [row[:-1] for answer, row in rows if answer.hit]
-            out.print(grid([*results.checked.heads, "noisy value", "95% interval"], cells))
-        elif answers or not results.stopped:
-            out.print("no key reached the threshold")
+        _show_keys(results, [row[:-1] for answer, row in rows if answer.hit], out)
     elif len(answers) == 1 and not results.unanswered and len(results.checked.heads) == 1:
         outcome, interval, cost = _words(answers[0])
         wide = f" (95% interval: {interval})" if interval else ""
@@ -228,6 +231,22 @@ def _show(results: Results) -> None:
         out.print(_closing(results))
 
 
+def _show_keys(results: Results, hits: list[list[str]], out: Console) -> None:
+    """Print what was asked of all keys, and those that hit: a row each. Columns that say nothing are left out."""
+    answers, (preview,) = results.answers, results.checked.previews
+    if answers:
+        names = {answer.algorithm for answer in answers}
+        out.print(answers[0].algorithm if len(names) == 1 else preview.question)
+    if hits:
+        heads = [*results.checked.heads, "noisy value", "95% interval"]
+        columns = [column for column in zip(heads, *hits, strict=True) if not _NOTHING.issuperset(column[1:])]
+        out.print(grid([head for head, *_ in columns], zip(*(cells for _, *cells in columns), strict=True)))
+        if preview.margin_of in _ERRORS and not any(answer.interval for answer in answers):
+            out.print(_ERRORS[preview.margin_of].format(preview.margin))
+    elif answers or not results.stopped:
+        out.print("no key reached the threshold")
+
+
 def _words(answer: tc.Answer) -> tuple[str, str, str]:
     """Return answer, interval and cost."""
     cost = f"{answer.price:.4g}" if answer.hit else "free"
@@ -240,7 +259,16 @@ def _closing(results: Results) -> str:
     if standing["charging"] == "individual":
         left = f"; each unit takes part in {counted(standing['hits_left'], 'hit')} at most"
     return (
-        f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{left}."
+        f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{_price(results)}{left}."
         f" All that is ever published with {results.ledger} is"
         f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {Unit(**standing['unit'])}."
     )
+
+
+def _price(results: Results) -> str:
+    """Return what hits of keys cost, if not one of the meter's each; of other questions it is told already."""
+    costs = sorted({f"{answer.price:.4g}" for answer in results.answers if answer.price})
+    if not results.checked.by_key or costs in ([], ["1"]):
+        return ""
+    cost = " or ".join(costs)
+    return f", which costs {cost}" if results.hits == 1 else f", which cost {cost} each"

@@ -19,7 +19,15 @@ from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.numbers import grouped as grouped_counts
-from targetcharge.tables.questions import BetweenQuestion, SideQuestion, Top, Watch
+from targetcharge.tables.questions import (
+    Above,
+    BetweenQuestion,
+    CountQuestion,
+    Quantiles,
+    SideQuestion,
+    Top,
+    Watch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from targetcharge.tables import Answers
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.preview import Preview
-    from targetcharge.tables.questions import Keyed
+    from targetcharge.tables.questions import Keyed, Single
 
 _MOST_AT_ONCE: Final = 25  # questions that are asked together, as many as share a scan: Ctrl-C waits for no more
 
@@ -116,7 +124,8 @@ def ask(
     fields = given(asked, number, where=where)
     file = fields.pop("questions", None)
     if file is None:
-        items = [Item(question_of(fields, option))]
+        question = question_of(fields, option)
+        items = [Item(question, names=names_of(question, option))]
     elif fields:
         written = "WHERE" if where is not None else option(next(iter(fields)))
         raise Mistake(written, "not together with --questions: the file says it for each question")
@@ -186,20 +195,33 @@ def checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
 
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
     """Return a question and what it would cost; a mistake in it names its place."""
-    with written_at(item.place), given_by(names_of(item.question, str if item.place else option)):
-        if isinstance(item.question, BetweenQuestion | SideQuestion) and table.meter.tariff.name != "renyi":
-            msg = (
-                "only the Rényi meter has a price for between and side: ask with --meter renyi. A ledger keeps its"
-                " meter, so choose another --ledger if there is one already"
-            )
-            raise tc.NotAllowed(msg)
+    with written_at(item.place), given_by(item.names):
+        _check_meter(table, item.question)
         prepared = table.prepare(item.question)
         return prepared, table.preview(prepared)
 
 
-def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Answers]:
+def _check_meter(table: tc.Table, question: Single | Quantiles) -> None:
+    """Refuse a question that the meter has no price for; say which has one."""
+    tariff, problem, meter = table.meter.tariff, "", "renyi"
+    if isinstance(question, BetweenQuestion | SideQuestion) and tariff.name != "renyi":
+        problem = "only the Rényi meter has a price for between and side"
+    elif isinstance(question, Above | CountQuestion) and question.prior is not None and tariff.at_least:
+        problem = "with individual charging only the Rényi meter has a price for a prior"
+        if tariff.name == "sparse":
+            problem, meter = "a sparse meter has no price for a prior", "exact"
+    if problem:
+        keeps = "A ledger keeps its meter, so choose another --ledger if there is one already"
+        msg = f"{problem}: ask with --meter {meter}. {keeps}"
+        raise tc.NotAllowed(msg)
+
+
+def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Sequence[tc.Answer]]:
     """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
     for asked in grouped_counts(prepared):
+        if isinstance(asked[0].question, Quantiles):
+            yield [cast("tc.Answer", table.ask(asked[0]))]
+            continue
         for start in range(0, len(asked), _MOST_AT_ONCE):
             yield from _at_once(table.ask_many(asked[start : start + _MOST_AT_ONCE]))
 

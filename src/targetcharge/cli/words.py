@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LONGEST: Final = 80
 _MOST_LISTED: Final = 20
+PICKED: Final = "picked"
+"""What an answer says that names a key, and tells no number of it."""
+
 _LARGEST: Final = 700.0  # an ε of which the factor is still a number; nobody has a larger one
 
 
@@ -107,7 +110,7 @@ def instant(seconds: float, span: float) -> str:
 def outcome(answer: Answer, nothing: str = "nothing") -> str:
     """Return what an answer published, cut to a line."""
     if answer.outcome is None:
-        return "picked" if answer.hit and '"picks":' in answer.question else nothing
+        return PICKED if answer.hit and '"picks":' in answer.question else nothing
     if isinstance(answer.outcome, bool):
         return "yes" if answer.outcome else "no"
     if answer.outcome is UNCHANGED:

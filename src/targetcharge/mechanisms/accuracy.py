@@ -65,6 +65,10 @@ class Accuracy:
         """Return the accuracy of what was selected as the largest, second largest, … of so many."""
         return self if self.noise is None else replace(self, margins=self.noise.margins_of_rank(rank, candidates))
 
+    def of_any(self, candidates: int) -> Accuracy:
+        """Return the accuracy of what was selected among so many, where the others may have other noise."""
+        return self if self.noise is None else replace(self, margins=self.noise.margins_of_any(candidates))
+
     @property
     def lattice(self) -> int:
         """Return how many steps of the noise are one step."""

@@ -264,7 +264,8 @@ def private(
         delta: δ of one run.
         rho: ρ of one run that is ρ-zCDP, such as Gaussian noise: its every outcome is paid for.
         bounded_range: the length of an interval that all log-ratios of one run lie in, as of the exponential
-            mechanism. It is ε-DP too; asked without a target, its every outcome is paid for, which costs less.
+            mechanism. It is ε-DP too; asked without a target, or with Everything(), its every outcome is paid for,
+            which costs less.
         targets: q-targets the author vouches for, besides any prior and everything.
         name: what the transcript calls it; the function's name if None.
     """

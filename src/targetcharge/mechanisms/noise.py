@@ -157,6 +157,13 @@ class CountNoise:
         lowest = 1 << (rank - 1).bit_length()  # a power of two: few margins are computed
         return _margin_of_extreme(self, lowest, -1), _margin_of_extreme(self, candidates, +1)
 
+    def margins_of_any(self, candidates: int) -> tuple[int, int]:
+        """Return the same of a count that is selected among so many, where the others may have other noise.
+
+        Each is off by more with a probability of 5% divided by their number, so one of them with 5% at most.
+        """
+        return _margins(self, 1 - (1 - CONFIDENCE) / candidates)
+
     @property
     def standard_deviation(self) -> float:
         """Return the standard deviation of a noisy count, offset included, in steps of the count."""
@@ -259,8 +266,8 @@ def _deviation(noise: CountNoise) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _margins(noise: CountNoise) -> tuple[int, int]:
-    return noise.law.margins()
+def _margins(noise: CountNoise, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    return noise.law.margins(confidence)
 
 
 @lru_cache(maxsize=1024)

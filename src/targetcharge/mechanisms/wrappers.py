@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -155,6 +156,9 @@ def _unwrapped(algorithm: object, wrapper: str) -> Algorithm:
     if not isinstance(algorithm, Algorithm):
         expected = "an algorithm of tc.mechanisms, or a function declared with @tc.private"
         raise InvalidParameter("algorithm", algorithm, expected)
+    if algorithm.epsilon == math.inf:
+        msg = f"{wrapper} takes an ε-DP algorithm, and {algorithm.name} has no epsilon: ask it as it is"
+        raise NotAllowed(msg)
     if NotPrior not in algorithm.targets:
         msg = f"{wrapper} takes an ε-DP algorithm that is not wrapped, and {algorithm.name} is none"
         raise NotAllowed(msg)

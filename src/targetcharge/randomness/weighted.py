@@ -74,6 +74,8 @@ def _taken(entropy: Entropy, exponent: Fraction, share: float, bound: int) -> bo
         return True
     if uniform > about * (1 + _ERROR) + 1:
         return False
+    if not exponent:  # 1 has no digits that could be told from those of a number just below
+        return uniform < 1 << WORD_BITS
     place, first = 1, digits(exponent, 1)
     while uniform == first:
         place, uniform = place + 1, entropy.word()

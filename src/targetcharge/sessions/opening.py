@@ -323,7 +323,7 @@ def _check_sparse(targets: object, alternatives: object, offset_epsilon: object,
     if offset_epsilon is not None:
         raise InvalidParameter("offset_epsilon", offset_epsilon, "left out: a sparse meter chooses its offset")
     if individual:
-        raise InvalidParameter("meter", "sparse", "another one where each unit has a meter of its own")
+        raise InvalidParameter("meter", "sparse", "exact or renyi where each unit has a meter of its own")
 
 
 def _check_offset(budget: Budget, offset_epsilon: float, query_epsilon: float | None) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets.plain import PlainTarget
     from targetcharge.ledger import Pending
     from targetcharge.ledger.answer import Call
+    from targetcharge.mechanisms.algorithm import Support
     from targetcharge.mechanisms.noise import NoiseOf
     from targetcharge.mechanisms.picks import Parts, Several
     from targetcharge.randomness import Entropy
@@ -159,6 +160,9 @@ class PriceList:
                 raise NotAllowed(msg)
             return self._priced(self.own(algorithm, self._alternatives[0]), *self._alternatives)
         chosen = algorithm.default_target if target is None else target
+        own = algorithm.default_target
+        if isinstance(chosen, Everything) and chosen.curve is None and isinstance(own, Everything):
+            chosen = own  # its curve, if it has declared one, costs no more than its ε
         if not isinstance(chosen, Target):
             expected = "a target, such as tc.NotPrior(prior) or tc.Everything()"
             raise InvalidParameter("target", chosen, f"{expected}: {algorithm.name} has none of its own")
@@ -175,7 +179,7 @@ class PriceList:
     def _test(self, algorithm: Algorithm) -> Priced:
         own = check_algorithm(algorithm).default_target
         if own is not None and not isinstance(own, NotPrior):
-            msg = f"{algorithm.name} does not answer yes or no: ask it with {in_words(plain(own))}"
+            msg = f"{algorithm.name} does not answer yes or no: ask it with {_support_in_words(own)}"
             raise NotAllowed(msg)
         free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
         return replace(self._alone(self.own(algorithm, free), free), says_yes=True)
@@ -196,7 +200,7 @@ class PriceList:
         of each that it is at least something, for the price of those that are released.
         """
         if self._tariff.at_least:
-            counted = check_algorithm(algorithm).counted
+            counted = _with_epsilon(algorithm, _RELEASE).counted
             if counted is None or not counted.always:
                 among = f"a selection among {algorithm.name}"
                 raise self._tariff.refusal(among)
@@ -272,7 +276,7 @@ class PriceList:
         Where only at-least questions are asked, what is always paid needs neither; all else must be one.
         """
         always_paid = isinstance(target, Everything)
-        if check_algorithm(algorithm).paid is not None and always_paid and not self._alternatives:
+        if _with_epsilon(algorithm, target).paid is not None and always_paid and not self._alternatives:
             return paid(algorithm, paid_noise(self._tariff, algorithm.epsilon))
         counted = algorithm.counted
         if counted is None and (always_paid or not self._tariff.at_least):
@@ -293,9 +297,7 @@ class PriceList:
     def _priced(self, algorithm: Algorithm, *targets: Target, call: Call = "ask") -> Priced:
         for target in targets:
             if not check_algorithm(algorithm).supports(target):
-                asked = in_words(plain(target))
-                msg = f"{algorithm.name} does not support {asked}: ask with {_supported(algorithm)}"
-                raise NotAllowed(msg)
+                raise _unsupported(algorithm, target)
         carried, pairs = algorithm.carries, zip(targets, self._meters, strict=True)
         prices = tuple(meter.quote(target, algorithm.epsilon, carried=carried) for target, meter in pairs)
         most, free = Most(prices, 1, algorithm.delta), (0,) * len(prices)
@@ -367,12 +369,27 @@ def _lasting(target: Target, asked: Priced) -> bool:
     return any(target is priced_target for priced_target in asked.targets)
 
 
-def _supported(algorithm: Algorithm) -> str:
-    named = (
-        f"{target.__name__}(…)" if isinstance(target, type) else in_words(plain(target))
-        for target in algorithm.targets
-    )
-    return " or ".join(named)
+def _with_epsilon(algorithm: Algorithm, target: Target) -> Algorithm:
+    """Return an algorithm; refuse one without an ε if it does not support the target, before ε is looked at."""
+    if check_algorithm(algorithm).epsilon == math.inf and not algorithm.supports(target):
+        raise _unsupported(algorithm, target)
+    return algorithm
+
+
+def _unsupported(algorithm: Algorithm, target: Target) -> NotAllowed:
+    """Return the error of a target whose price is not true of an algorithm, which says what to ask with."""
+    asked, own = in_words(plain(target)), algorithm.default_target
+    supported = " or ".join(dict.fromkeys(map(_support_in_words, algorithm.targets)))
+    msg = f"{algorithm.name} does not support {asked}: ask with {supported}"
+    if algorithm.epsilon == math.inf and isinstance(own, Everything):
+        msg += f". It has {own.curve} and no epsilon, so its every outcome is paid for"
+    return NotAllowed(msg)
+
+
+def _support_in_words(support: Support) -> str:
+    if support is Everything or isinstance(support, Everything):
+        return "Everything()"  # also stands for the curve that is declared
+    return f"{support.__name__}(…)" if isinstance(support, type) else in_words(plain(support))
 
 
 def _never_again(*_: object) -> object:

@@ -123,9 +123,9 @@ class Candidates:
         accuracy = priced.algorithm.accuracy
         if accuracy is None:
             return answer
-        # Candidates with noise of their own may have other laws: then the margins are those of all of them.
-        of_rank = accuracy.of_rank(count if self.batch is None else rank, count)
-        return replace(answer, interval=of_rank.interval(outcome))
+        # Candidates that were given one by one may have noise of different laws.
+        selected = accuracy.of_any(count) if self.batch is None else accuracy.of_rank(rank, count)
+        return replace(answer, interval=selected.interval(outcome))
 
     def __len__(self) -> int:
         """Return how many candidates there are."""

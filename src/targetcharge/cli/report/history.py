@@ -106,7 +106,7 @@ def _costs(answer: Answer) -> str:
         case [(str(name), *_)] if name in _COSTS:
             return _COSTS[name]
         case [("NotPrior", None)]:
-            return "a value is published"
+            return "always" if _has(answer.question, "count") else "a value is published"
         case [("NotPrior", bool(prior))]:
             return f"it is not “{'yes' if prior else 'no'}”"
         case [("NotPrior", prior)]:
@@ -115,6 +115,15 @@ def _costs(answer: Answer) -> str:
             return "it is not what is expected of it"
         case _:
             return in_words(*answer.targets)
+
+
+@lru_cache(maxsize=1000)
+def _has(question: str, name: str, within: str = "") -> bool:
+    """Return whether the record of a question has a field, or a field of it has; False if it is of no table."""
+    with suppress(ValueError, LookupError, TypeError):
+        record = json.loads(question)
+        return name in (record[within] if within else record)
+    return False
 
 
 @final
@@ -214,9 +223,7 @@ class Contents:
         name = answer.algorithm, _costs(answer)
         tally = self.tallies.get(name)
         if tally is None:
-            sketched = False
-            with suppress(ValueError, LookupError, TypeError):  # it was asked of no table
-                sketched = "distinct" in json.loads(answer.question)["what"]
+            sketched = _has(answer.question, "distinct", "what")
             tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, sketched)
         tally.add(answer)
         if answer.hit:
