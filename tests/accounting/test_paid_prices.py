@@ -114,7 +114,7 @@ def test_what_a_meter_does_not_price_names_one_that_does():
         if cost(meter, curve, query) < math.inf:
             return
         refused[name] += 1
-        with pytest.raises(tc.NotAllowed, match=r"open the session with meter='renyi'$"):
+        with pytest.raises(tc.NotAllowed, match=r"[Oo]pen the session with meter='renyi'$"):
             meter.quote(tc.Everything(curve), query)
         budget = tc.Budget(meter.guarantee.epsilon, meter.guarantee.delta or 1e-6)
         other = Meter.renyi(budget, query, individual=meter.individual)

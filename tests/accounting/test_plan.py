@@ -1,10 +1,12 @@
 import json
 import math
+from fractions import Fraction
 
 import pytest
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, exact_hits, sparse_vector_epsilon
+from targetcharge.accounting.curves import BoundedRange, Concentrated, Gaussian, Pure
 from targetcharge.accounting.exact import lattice as lattice_module
 from targetcharge.accounting.plan import catalogue
 
@@ -92,6 +94,13 @@ def test_too_small_a_budget():
 def test_a_rare_target_is_refused_with_what_would_work():
     with pytest.raises(tc.InvalidParameter, match=r"query_epsilon is 0\.1; it must be at most .*one hit costs"):
         tc.plan(BUDGET, query_epsilon=0.1, target=tc.QTarget(1e-7, {1}))
+
+
+@pytest.mark.parametrize("curve", [Concentrated(0.5), BoundedRange(1.0), Pure(1.0), Gaussian(1, Fraction(1))])
+def test_a_curve_has_no_plan(curve):
+    """It has a price of its own, whatever the query ε."""
+    with pytest.raises(tc.InvalidParameter, match="target is Everything"):
+        tc.plan(BUDGET, query_epsilon=0.1, target=tc.Everything(curve))
 
 
 def test_one_of_query_epsilon_and_hits():

@@ -205,7 +205,7 @@ def test_distinct_values_need_a_shared_budget_which_is_an_option():
         (["--sum", "fare", "--lower", 0, "--threshold", 5], "--upper is None; it must be given with --sum"),
         (["--sum", "fare", "--lower", 5, "--upper", 0], "--lower is 5; it must be at most --upper, 0"),
         (["--sum", "fare", "--lower", 0, "--upper", 0], "--upper is 0; it must be above 0, or --lower below 0"),
-        (["--sum", "county", "--lower", 0, "--upper", 5], "--sum is 'county'; it must be a number to be added up"),
+        (["--sum", "county", "--lower", 0, "--upper", 5], "--sum is 'county'; it must be a column of numbers"),
         (["--distinct", "agee", "--threshold", 5], "--distinct is 'agee'; it must be one of the columns"),
         (["--sum", "fare", "--lower", 0, "--upper", 5, "--grid", "x"], "--grid is 'x'"),
         (["--lower", 5, "--threshold", 5], "--lower is 5; it must be given with --sum"),

@@ -466,7 +466,7 @@ MISTAKES = [
         "--meter is 'sparse'; it must be exact or renyi",
     ),
     (("sum", TABLE, "fair", *BOUNDS), f"COLUMN is 'fair'; it must be {SCHEMA}"),
-    (("sum", TABLE, "county", *BOUNDS), "COLUMN is 'county'; it must be a number"),
+    (("sum", TABLE, "county", *BOUNDS), "COLUMN is 'county'; it must be a column of numbers"),
     (("sum", TABLE, "fare", "--lower", 5, "--upper", 0), "--lower is 5; it must be at most --upper, 0"),
     (("sum", TABLE, "fare", "--lower", 0, "--upper", 0), "--upper is 0; it must be above 0, or --lower below 0"),
     (("sum", TABLE, "fare", "--lower", "nan", "--upper", 0), "--lower is nan; it must be a number between"),
@@ -477,13 +477,13 @@ MISTAKES = [
     ),
     (("sum", TABLE, "fare", "agee > 65", *BOUNDS), "WHERE, character 1: there is no column agee"),
     (("mean", TABLE, "fair", *BOUNDS), f"COLUMN is 'fair'; it must be {SCHEMA}"),
-    (("mean", TABLE, "county", *BOUNDS), "COLUMN is 'county'; it must be a number"),
+    (("mean", TABLE, "county", *BOUNDS), "COLUMN is 'county'; it must be a column of numbers"),
     (("mean", TABLE, "fare", "--lower", 5, "--upper", 5), "--upper is 5; it must be above --lower, 5"),
     (("mean", TABLE, "fare", "--lower", 0, "--upper", "inf"), "--upper is inf; it must be a number between"),
     (("mean", TABLE, "fare", *BOUNDS, "--grid", 0), "--grid is '0'; it must be a number above 0"),
     (("mean", TABLE, "fare", "agee > 65", *BOUNDS), "WHERE, character 1: there is no column agee"),
     (("quantile", TABLE, "fair", "-q", 0.5, *BOUNDS), f"COLUMN is 'fair'; it must be {SCHEMA}"),
-    (("quantile", TABLE, "county", "-q", 0.5, *BOUNDS), "COLUMN is 'county'; it must be a number"),
+    (("quantile", TABLE, "county", "-q", 0.5, *BOUNDS), "COLUMN is 'county'; it must be a column of numbers"),
     (("quantile", TABLE, "fare", "-q", 0, *BOUNDS), "-q is 0.0; it must be a number above 0 and below 1"),
     (
         ("quantile", TABLE, "fare", "-q", 0.5, "-q", 1.5, *BOUNDS),
@@ -553,7 +553,7 @@ def test_columns_of_a_csv_file_are_declared(folder):
         result = run(*command, *TERMS)
         assert result.code == 2
         assert "as --type age=integer" in result.err
-        assert "COLUMN is 'fare'; it must be a number" in result.err
+        assert "COLUMN is 'fare'; it must be a column of numbers" in result.err
         assert not list(folder.glob("visits.csv.ledger*"))
 
     every(asked, is_declared)

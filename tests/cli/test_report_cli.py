@@ -3,7 +3,9 @@
 import math
 import re
 import sqlite3
+from fractions import Fraction
 
+import pandas as pd
 import pytest
 from tests.cli.commands import run
 from tests.cli.conftest import least, most, noise
@@ -324,6 +326,22 @@ def test_different_epsilons_compose_by_concentrated_dp():
     expected = squares / 2 + math.sqrt(2 * squares * math.log(1e6))
     assert plain[1] == "800 answers"
     assert 0 <= float(plain[2]) - expected <= 0.0100001
+
+
+def test_gaussian_answers_compose_by_concentrated_dp_and_never_by_an_epsilon():
+    """A histogram has Gaussian noise: a pair with shift μ over δ = 1e-6 by far at ε = μ."""
+    frame = pd.DataFrame({"u": range(40), "kind": ["a", "b"] * 20})
+    with tc.open(frame, "u", BUDGET, query_epsilon=0.1, meter="exact", ledger="s.db") as table:
+        for _ in range(4):
+            table.histogram(None, "kind", ["a", "b"])
+        curve, first = table.transcript[-1].targets[0], table.meter.tariff.offset.offset_epsilon / 2
+    assert curve[:3] == ("Everything", "gaussian", 1)
+    rho = 4 / (2 * Fraction(curve[3]))
+    expected = first + float(rho) + 2 * math.sqrt(rho * math.log(1e6))
+    (plain,) = (row for row in reported("s.db").rows("compared") if row[0].startswith("plain"))
+    assert plain[1] == "4 answers"
+    assert 0 <= float(plain[2]) - expected <= 0.0010001
+    assert expected > first + 4 * 0.1353  # where four answers, if each were 0.1353-DP, would be
 
 
 def test_terms_of_a_later_version_are_shown_without_figures(here):

@@ -19,10 +19,11 @@ import targetcharge as tc
 from targetcharge.accounting.curves import BoundedRange, Pure
 from targetcharge.accounting.exchange import PaidRates, exact_rates, hits_of
 from targetcharge.accounting.targets import Everything
+from targetcharge.mechanisms import picks as picking
 from targetcharge.mechanisms.gauge import grid
 from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.mechanisms.paid import PaidNoise
-from targetcharge.mechanisms.picks import peeled, quantiles
+from targetcharge.mechanisms.picks import quantiles
 
 ROUNDING = 1 + 1e-9
 RANGE = 2.0
@@ -32,6 +33,11 @@ WRONG = PaidRates(1.0, RANGE * 1.05)
 
 def itself(data):
     return data
+
+
+def peeled(*arguments, sensitivity=1, width=None, **options):
+    """Return picks of counts that no unit lowers, if no width is given."""
+    return picking.peeled(*arguments, sensitivity=sensitivity, width=width or sensitivity, **options)
 
 
 def parts(several, rates=RATES):

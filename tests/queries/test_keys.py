@@ -236,6 +236,14 @@ def test_keys_that_are_refused(by, keys, sentence):
     assert refusal.value.name.startswith(("keys", "by"))
 
 
+def test_keys_that_were_declared_before_are_different_too():
+    """A row that counts for several keys alike would count more often than its noise is for."""
+    declared = declare("age", [5, 6, 7], SCHEMA)
+    assert declare("age", declared.at([2, 0]), SCHEMA).values == ((7,), (5,))
+    with pytest.raises(InvalidKey, match=r"keys\[2\] is 6; it must be another key than keys\[0\]"):
+        declare("age", declared.at([1, 2, 1]), SCHEMA)
+
+
 @pytest.mark.parametrize(
     ("by", "keys", "index", "column", "kind", "same_as"),
     [

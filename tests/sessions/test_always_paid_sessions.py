@@ -49,7 +49,7 @@ def of_range(length, **more):
 
 
 def three_picks(read=lambda data: [len(data), 0, 0, 10], name="picks"):
-    return peeled(read, 3, QUERY, keys="abcd", name=name)
+    return peeled(read, 3, QUERY, keys="abcd", width=1, name=name)
 
 
 def middles(read, name="middles"):
@@ -305,8 +305,8 @@ def test_what_has_no_epsilon_is_asked_and_nothing_else_and_the_data_is_not_touch
 @pytest.mark.parametrize(
     ("meter", "algorithm", "why"),
     [
-        ("exact", of_rho(), "it has rho 0.005, and not ε or a bounded range"),
-        ("sparse", of_rho(), "it has rho 0.005, and not ε or a bounded range"),
+        ("exact", of_rho(), "it has rho 0.005, and neither an epsilon nor a bounded range"),
+        ("sparse", of_rho(), "it has rho 0.005, and neither an epsilon nor a bounded range"),
         ("exact", pure(0.5), "it has epsilon 0.5, and one hit pays for epsilon up to 0.1333"),
         ("exact", of_range(1.0), "it has bounded range 1, and one hit pays for a range up to 0.2666"),
         ("sparse", pure(0.2), "it has epsilon 0.2, and one hit pays for epsilon up to 0.1252"),
@@ -410,7 +410,9 @@ def test_the_delta_of_what_is_always_paid_is_spent_before_it_runs():
 @pytest.mark.parametrize("meter", ["exact", "renyi", "sparse"])
 def test_several_outcomes_are_all_charged(meter):
     with session(meter, tc.Budget(30.0, 1e-6)) as asked:
-        picks = asked.ask_several(peeled(lambda data: [len(data), 0, 900, 10], 3, QUERY, "abcd", name="picks"))
+        picks = asked.ask_several(
+            peeled(lambda data: [len(data), 0, 900, 10], 3, QUERY, "abcd", width=1, name="picks")
+        )
         assert [(answer.key, answer.outcome) for answer in picks[:2]] == [("a", None), ("c", None)]
         assert {answer.key for answer in picks} < set("abcd")
         assert [answer.seq for answer in picks] == [1, 2, 3]
@@ -429,7 +431,7 @@ def test_several_outcomes_are_all_charged(meter):
 
 def test_picks_with_their_numbers_cost_two_hits_each():
     with opened(8) as asked:
-        best = peeled(lambda _: [4000, 0, 2000], 2, QUERY, keys="abc", values=True, name="numbers")
+        best = peeled(lambda _: [4000, 0, 2000], 2, QUERY, keys="abc", width=1, values=True, name="numbers")
         answers = asked.ask_several(best)
         assert [(answer.key, answer.price, answer.grains) for answer in answers] == [
             ("a", 2.0, (2,)),

@@ -58,9 +58,14 @@ class Pure:
         return Pure(_part(self.epsilon, _share(share)))
 
     @property
-    def about_epsilon(self) -> float:
-        """Return ε."""
+    def pure_epsilon(self) -> float:
+        """Return the ε of the pure DP that it has."""
         return self.epsilon
+
+    @property
+    def concentrated(self) -> float:
+        """Return the ρ of the zCDP that it has."""
+        return self.epsilon**2 / 2
 
     def plain(self) -> tuple[Any, ...]:
         """Return the curve as plain data."""
@@ -114,9 +119,14 @@ class BoundedRange:
         return BoundedRange(_part(self.epsilon, _share(share)))
 
     @property
-    def about_epsilon(self) -> float:
-        """Return ε."""
+    def pure_epsilon(self) -> float:
+        """Return the ε of the pure DP that it has."""
         return self.epsilon
+
+    @property
+    def concentrated(self) -> float:
+        """Return the ρ of the zCDP that it has."""
+        return self.epsilon**2 / 8
 
     def plain(self) -> tuple[Any, ...]:
         """Return the curve as plain data."""
@@ -155,9 +165,14 @@ class Concentrated:
         return self
 
     @property
-    def about_epsilon(self) -> float:
-        """Return ε of pure DP with as much zCDP: √(2ρ)."""
-        return math.sqrt(2 * self.rho)
+    def pure_epsilon(self) -> float:
+        """Return infinity: it has no pure DP."""
+        return math.inf
+
+    @property
+    def concentrated(self) -> float:
+        """Return ρ."""
+        return float(self.rho)
 
     def plain(self) -> tuple[Any, ...]:
         """Return the curve as plain data."""
@@ -210,9 +225,14 @@ class Gaussian:
         return Gaussian(moved, min(self.variance, moved / (2 * Fraction(MIN_RHO))))
 
     @property
-    def about_epsilon(self) -> float:
-        """Return ε of pure DP with as much zCDP: √(2ρ)."""
-        return math.sqrt(2 * self.rho)
+    def pure_epsilon(self) -> float:
+        """Return infinity: it has no pure DP."""
+        return math.inf
+
+    @property
+    def concentrated(self) -> float:
+        """Return ρ."""
+        return float(self.rho)
 
     def plain(self) -> tuple[Any, ...]:
         """Return the curve as plain data."""

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from targetcharge import checks
-from targetcharge.accounting.curves import BoundedRange, Concentrated, Pure
+from targetcharge.accounting.curves import MIN_RHO, BoundedRange, Concentrated, Pure
 from targetcharge.accounting.exact.levels import LEAST_REACH, sweep_not_prior
 from targetcharge.accounting.targets import NOT_PRIOR
 from targetcharge.numerics.rounding import down
@@ -89,7 +89,9 @@ class PaidRates:
         if self.shift is None:
             return None
         rate = down(1 / math.sqrt(shift_squared / self.shift**2 + float(self.spread)))
-        return None if rate < checks.MIN_QUERY_EPSILON else Rate.at_most(rate)
+        if rate < checks.MIN_QUERY_EPSILON or shift_squared * rate**2 / 2 < 2 * MIN_RHO:
+            return None
+        return Rate.at_most(rate)
 
 
 def exact_rates(query_epsilon: float, kind: Kind = NOT_PRIOR) -> PaidRates:

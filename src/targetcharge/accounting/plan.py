@@ -230,6 +230,8 @@ def plan(
     checks.positive_delta(check_budget(budget).delta)
     if not isinstance(target, Target):
         raise InvalidParameter("target", target, "a target, such as tc.NotPrior(False)")
+    if isinstance(target, Everything) and target.curve is not None:
+        raise InvalidParameter("target", target, "Everything(): what a curve costs, the quote of a meter says")
     if (query_epsilon is None) == (hits is None):
         expected = f"given and hits left out, or the other way round (hits is {hits!r})"
         raise InvalidParameter("query_epsilon", query_epsilon, expected)

@@ -98,8 +98,6 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
     said = of_new | {name: getattr(options, name) for name in _TERMS}
     known: dict[str, Any] = {} if made is None else _of_ledger(made)
     known |= {name: value for name, value in said.items() if value is not None}
-    if made is not None and "unit" in known:  # before the ledger's meter is refused because of another charging
-        made.check(replace(made, charging=known["charging"]), Path(ledger))
     missing = [option for name, option in _NEEDED.items() if name not in known]
     if missing and made:
         msg = f"the ledger {ledger} is not of a table: choose another with --ledger"

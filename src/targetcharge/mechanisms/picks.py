@@ -6,7 +6,7 @@ one outcome by more than w more than that of another. One hit pays for a range, 
 >>> from targetcharge.accounting.exchange import exact_rates
 >>> from targetcharge.randomness import SystemEntropy
 >>> from targetcharge.mechanisms.paid import PaidNoise
->>> best = peeled(lambda data: [len(data), 0, 500], 2, 0.1, keys=("all", "none", "some"))
+>>> best = peeled(lambda data: [len(data), 0, 500], 2, 0.1, keys=("all", "none", "some"), width=1)
 >>> best.parts(PaidNoise(exact_rates(0.1))).draw(range(1000), SystemEntropy())
 [('all', None), ('some', None)]
 >>> ages = lambda data: (np.array([30, 40, 90]), np.array([300, 500, 300]))
@@ -97,8 +97,8 @@ def peeled(
     epsilon: float,
     keys: Sequence[object],
     *,
+    width: int,
     sensitivity: int = 1,
-    width: int | None = None,
     values: bool = False,
     gauge: Gauge = COUNTED,
     name: str | None = None,
@@ -112,8 +112,7 @@ def peeled(
         epsilon: each pick costs what a test with this ε costs.
         keys: what is published of the picks.
         sensitivity: the most a unit changes a count, either way.
-        width: how much more it changes one than another at most; left out for the sensitivity, as where it lowers
-            none.
+        width: how much more it changes one than another at most; the sensitivity where it lowers none.
         values: whether each is followed by its noisy count, for one more hit.
         gauge: how steps are shown.
         name: what the transcript calls them.
@@ -123,7 +122,7 @@ def peeled(
     k = checks.integer(k, "k", 1, len(keys), "the number of keys")
 
     def parts(noise: PaidNoise) -> Parts:
-        rate = _rate(noise, width or sensitivity)
+        rate = _rate(noise, width)
         fresh, target = noise.least(sensitivity, sensitivity**2)
 
         def draw(data: object, entropy: Entropy) -> list[tuple[object, object]]:

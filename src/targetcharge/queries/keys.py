@@ -274,6 +274,7 @@ def _declared_before(columns: tuple[Column, ...], keys: Keys) -> Keys:
         raise InvalidParameter("by", columns, f"{names}, as these keys were declared for")
     if not keys.values:
         raise InvalidParameter("keys", keys, f"{_LIST}, and at least one")
+    _check_different(keys.values, keys.published())  # some of them may have been taken by `at`
     return keys
 
 

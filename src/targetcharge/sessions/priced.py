@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.meter import Price
+from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.accounting.targets import Everything, NotPrior, Target
 from targetcharge.accounting.targets.plain import in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed
@@ -324,7 +325,8 @@ def session_noise(tariff: Tariff, epsilon: float) -> NoiseOf | None:
 
 def paid_noise(tariff: Tariff, epsilon: float) -> PaidNoise:
     """Return what a computation may draw that costs what a test with this ε costs, and is always paid for."""
-    return PaidNoise(tariff.paid(epsilon), session_noise(tariff, epsilon))
+    takes_tests = not isinstance(tariff, ExactTariff) or tariff.kind.not_prior
+    return PaidNoise(tariff.paid(epsilon), session_noise(tariff, epsilon) if takes_tests else None)
 
 
 def most_of_all(asked: Sequence[Priced], count: int) -> Most:

@@ -209,16 +209,15 @@ class Session:
         return self._prices.own(algorithm, algorithm.default_target or NotPrior(None))
 
     def check_target(self, target: Target, epsilon: float, *, monotone: bool) -> None:
-        """Refuse a target that has no price on this session; alternatives are its targets, and have theirs.
+        """Refuse a target that has no price on this session.
 
         Args:
             target: the outcomes that would cost.
             epsilon: of the computation.
             monotone: whether its count carries the offset of a session that has one.
         """
-        if len(self._meters) == 1:
-            meter = self._meters[0]
-            meter.quote(target, epsilon, carried=monotone and meter.tariff.offset is not None)
+        meter = self._meters[0]
+        meter.quote(target, epsilon, carried=monotone and meter.tariff.offset is not None)
 
     def ask_batch(self, batch: Batch, start: int = 0) -> Iterator[BatchEntry]:
         """Ask the questions of a batch, lazily; yield answers as the ledger keeps them: thousands in one entry.

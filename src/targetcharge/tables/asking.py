@@ -44,6 +44,17 @@ class Asker:
         self._numbers = numbers
         self._schema = schema
 
+    def check_price(self, prepared: Prepared) -> None:
+        """Refuse a question that has no price on the session; alternatives are its targets, and have theirs."""
+        if len(self._session.meters) > 1:
+            return
+        if isinstance(prepared.question, Quantiles):
+            self._session.price_of_several(prepared.several())
+        elif prepared.always_paid:
+            self._session.check_price(prepared.algorithm())
+        else:
+            self._session.check_target(prepared.target, prepared.epsilon, monotone=prepared.monotone)
+
     def one(self, prepared: Prepared) -> Answer:
         """Return the one answer to a question."""
         if isinstance(prepared.question, Quantiles):

@@ -110,7 +110,7 @@ def _numbers_of(what: Sum | ValueOf, schema: Mapping[str, Column]) -> tuple[Colu
     column = column_of(what.column, schema)
     if column.kind is not Kind.NUMBER:
         raise InvalidParameter(
-            "column", what.column, f"a number to be added up, and it is {column.kind}", kind=column.kind
+            "column", what.column, f"a column of numbers, and it is {column.kind}", kind=column.kind
         )
     lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
     if lower > upper:
@@ -158,7 +158,7 @@ def _bound(name: str, value: float) -> Fraction:
 
 def _step(value: object) -> Fraction:
     """Return a grid as it was written: 0.01 is a hundredth, not the double next to it."""
-    expected = 'a number above 0, such as 0.01, 5 or "0.01"'
+    expected = 'a number above 0, such as 0.01, 5 or "0.01"; at least 1e-15'
     try:
         text = "" if isinstance(value, bool) else str(value)
         # First as a double: the fraction of "1e999999999" would take all memory.
@@ -208,10 +208,10 @@ def _distinct(
 
 
 def check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
-    """Refuse a grid so fine that the noise of one step would be lost in double precision."""
-    if isinstance(measure, Total | UnitValue) and epsilon / measure.sensitivity < checks.MIN_QUERY_EPSILON:
+    """Refuse a grid so fine that the noise of one step would be lost in double precision: its rate may be ε/2."""
+    if isinstance(measure, Total | UnitValue) and epsilon / measure.sensitivity < 2 * checks.MIN_QUERY_EPSILON:
         step = gauge.value(1)
-        coarser = step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
+        coarser = 2 * step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
         raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from glob import has_magic
@@ -50,6 +50,9 @@ _ENDING: Final = ".ledger.db"
 _MOST_COUNTED: Final = 50
 """Hits without an offset: a sparse meter buys about twice as many, and counts them in seconds."""
 
+_MOST_SPARSE: Final = 1_000
+"""Hits that a sparse meter's noise is chosen for in seconds; for some thousands it is not chosen well any more."""
+
 
 def open_table(
     source: object,
@@ -80,9 +83,10 @@ def open_table(
         hits: how many to cover, with the least noise; of a new ledger 10, if the query ε is left out too.
         query_epsilon: the ε of one computation; left out, the ledger's, or what fits the hits.
         meter: "auto": that of the ledger; of a new one "sparse", or "exact" with charging="individual", where
-            targets or alternatives are given, and for a query ε that buys hundreds of hits. "sparse" has the least
-            noise, and takes `above`, `watch`, `top`, what is always paid, and releases from a number on; "exact"
-            takes priors and other conditions too; "renyi" also prices `between` and `side`, and other ε.
+            targets or alternatives are given, for thousands of hits, and for a query ε that buys hundreds.
+            "sparse" has the least noise, and takes `above`, `watch`, `top`, what is always paid, and releases from
+            a number on; "exact" takes priors and other conditions too; "renyi" also prices `between` and `side`,
+            and other ε.
         charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
             which an answer charges those who contributed; who has spent theirs takes no part any more, and the
             questions never end.
@@ -241,7 +245,9 @@ class TableOpening:
         return Snapshots(file_of(self._place), individual=self.individual, anew=anew)
 
     def _declaration(self, engine: Engine, made: Terms | None) -> Declaration:
-        unit = Unit("row")
+        path, unit = file_of(self._place), Unit("row")
+        if made is not None and path is not None:  # its meter may not fit another charging
+            made.check(replace(made, charging=self.charging), path)
         if isinstance(self.unit, str):
             unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
         given = self.budget, self.query_epsilon, self._meter(made), self.targets, self.alternatives
@@ -259,10 +265,12 @@ class TableOpening:
 
     @property
     def _buys_many(self) -> bool:
-        """Return whether the query ε buys so many hits that a sparse meter would take long to count them."""
-        if self.query_epsilon is None or self.hits is not None or not self.budget.delta:
-            return False
-        return gumbel_hits(self.query_epsilon, self.budget) > _MOST_COUNTED
+        """Return whether so many hits are wanted, or bought, that a sparse meter would take long to count them."""
+        if not self.budget.delta:
+            return False  # only a sparse meter covers any
+        if self.hits is not None:
+            return checks.hits(self.hits) > _MOST_SPARSE
+        return self.query_epsilon is not None and gumbel_hits(self.query_epsilon, self.budget) > _MOST_COUNTED
 
     def _numbers(
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None

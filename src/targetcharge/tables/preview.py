@@ -72,7 +72,7 @@ class Preview:
         price: of one hit, on the table's meter.
         keys: how many tests it is.
         most_hits: the most that could be charged.
-        scale: of the noise; 0 where that says little.
+        scale: of the noise of a number; 0 where that says little, or none is published.
         margin: a published number is at most so far off, in at least 95% of draws.
         threshold: that distances are from; None if there is none.
         chances: for some distances.
@@ -118,6 +118,8 @@ class Preview:
             "rank": f"at most {self.margin:.6g} units from the rank that is asked for in 95% of draws",
             "beside the best": f"keys at most {self.margin:.6g} below the best that is left in 95% of picks",
         }[self.margin_of]
+        if self.margin_of == "beside the best" and self.scale:
+            noise += f", their numbers of scale {self.scale:.4g}"
         return [
             ("question", self.question),
             ("price of a hit", price),
@@ -170,7 +172,10 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
             most = question.k
             name = f"{name}, the {most} largest"
         single = replace(prepared, question=alone, keys=None)
-    algorithm = session.drawn(single.in_steps(_itself))
+    asked = single.in_steps(_itself)
+    if isinstance(question, Top):
+        asked = replace(asked, default_target=NotPrior(None))  # a candidate, and not what is always paid for
+    algorithm = session.drawn(asked)
     accuracy = algorithm.accuracy
     if isinstance(question, Top) and accuracy is not None:
         accuracy = accuracy.of_rank(most, keys)
@@ -211,8 +216,9 @@ def _always_paid(prepared: Prepared, session: Session) -> Preview:
     else:
         algorithm = session.drawn(prepared.algorithm())
         price, accuracy, margin = session.price_of(algorithm), algorithm.accuracy, algorithm.margin
-    if accuracy is not None and margin_of == "number":
-        scale, margin = accuracy.scale, _margin(prepared.gauge, accuracy.margin, None)
+    if accuracy is not None:
+        scale = accuracy.scale
+        margin = _margin(prepared.gauge, accuracy.margin, None) if margin_of == "number" else margin
     keys = most if isinstance(prepared.question, Quantiles) else max(1, prepared.count)
     return Preview(name, prepared.epsilon, price, keys, most, scale, margin, None, (), margin_of)
 

@@ -214,7 +214,7 @@ class Table:
         else:
             query = self._epsilon if epsilon is None else checks.query_epsilon(epsilon, "epsilon")
             prepared = prepare(question, self._schema, query, individual=self._numbers.individual)
-        self._session.check_target(prepared.target, prepared.epsilon, monotone=prepared.monotone)
+        self._asker.check_price(prepared)
         return prepared
 
     def release(self, where: Asked | Prepared, when: When, *, epsilon: float | None = None) -> Release:
@@ -302,9 +302,10 @@ class Table:
     ) -> Answers:
         """Publish the k declared keys with the largest numbers, best first; pay for each. One scan.
 
-        With values the noisy numbers are published too: the largest of them, a hit each. Where counts have no
-        offset keys are picked first, more sharply, and each number costs one more hit. Without values keys are
-        only picked. A budget that does not cover all of them answers none, and `.stopped` says so.
+        With values the noisy numbers are published too: the largest of them, a hit each. Where that is sharper,
+        keys are picked first, and each number costs one more hit: `preview` says so. Without values keys are only
+        picked; where every unit has a budget they are chosen by their numbers all the same. A budget that does not
+        cover all of them answers none, and `.stopped` says so.
 
         Args:
             where: what to count.
@@ -325,7 +326,8 @@ class Table:
         """Publish the noisy counts of all declared keys at once, and pay one hit for all of them. One scan.
 
         A unit counts for at most `per_unit` of the keys, which are chosen for it by a keyed hash: the noise is for
-        so many. With rows as units, or where units have one key each, nothing is left out.
+        so many. With rows as units, or where units have one key each, nothing is left out. A budget that does not
+        cover it answers none, and `.stopped` says so.
 
         Args:
             where: which rows count.

@@ -52,6 +52,7 @@ def not_covered(whose: str, curve: Curve, rates: PaidRates) -> NotAllowed:
         curve: what one run of the computation may tell.
         rates: what one hit pays for.
     """
+    sentence = f"{whose} has no price for this computation:"
     match curve:
         case Pure():
             why = f"epsilon {curve.epsilon:.4g}, and one hit pays for epsilon up to {rates.pure:.4g}"
@@ -60,9 +61,10 @@ def not_covered(whose: str, curve: Curve, rates: PaidRates) -> NotAllowed:
         case Gaussian() if rates.shift is not None:
             why = f"{curve}, which costs more hits than there are"
         case _:
-            why = f"{curve}, and not ε or a bounded range"
-    sentence = f"{whose} has no price for this computation: it has {why}. Make it more private, or open the"
-    return NotAllowed(f"{sentence} session with ", Setting("meter", "renyi"))
+            why = f"{curve}, and neither an epsilon nor a bounded range"
+            return NotAllowed(f"{sentence} it has {why}. Open the session with ", Setting("meter", "renyi"))
+    instead = "Make it more private, or open the session with "
+    return NotAllowed(f"{sentence} it has {why}. {instead}", Setting("meter", "renyi"))
 
 
 def no_room(budget: Budget, offset: OffsetNoise) -> InvalidParameter:

@@ -226,8 +226,8 @@ class Everything(Target):
         return prices.q_target(order, epsilon, 1.0) if self.curve is None else self.curve.moment(order)
 
     def paper_row(self, epsilon: float) -> tuple[float, float]:
-        """Return (ε, 1); of a curve without an ε that of one with as much zCDP, ε²/2 = ρ."""
-        return (epsilon if self.curve is None else self.curve.about_epsilon), 1.0
+        """Return (ε, 1); an infinite ε for a curve that has none."""
+        return (epsilon if self.curve is None else self.curve.pure_epsilon), 1.0
 
     def kind(self, epsilon: float) -> Kind:  # noqa: ARG002 - the same for every ε
         """Return the kind with q = 1."""

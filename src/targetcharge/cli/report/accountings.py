@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 
-from targetcharge.accounting.baselines import advanced_epsilon, optimal_epsilon, optimal_hits
+from targetcharge.accounting.baselines import optimal_epsilon, optimal_hits
 from targetcharge.accounting.budget import Budget
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.meter import Meter, Price, Totals
@@ -179,21 +179,26 @@ class OpenedMeter:
 
     def _plain(self, contents: Contents) -> Row | None:
         """Return plain composition of what was published; a revision is of an outcome that is paid for already."""
-        epsilons, delta = contents.epsilons, self.terms.delta - self.terms.computation_delta
-        count = epsilons.total()
+        alone, delta = contents.alone, self.terms.delta - self.terms.computation_delta
+        count = alone.total()
         if not count:
             return None
-        largest = max(epsilons)
-        buys = _tried(optimal_hits, largest, self.budget)
-        if len(epsilons) == 1:
+        largest, most = max(alone)
+        if largest < math.inf:
+            buys = _tried(optimal_hits, largest, self.budget)
+        else:  # n·ρ + 2√(n·ρ·ln 1/δ) is at most ε
+            beyond = -math.log(self.budget.delta)
+            buys = int((math.sqrt(beyond + self.budget.epsilon) - math.sqrt(beyond)) ** 2 / most)
+        if len(alone) == 1 and largest < math.inf:
             optimal = _tried(optimal_epsilon, largest, count, delta)
             if optimal is not None:
                 return Row("plain composition", self._first_move + optimal, count, buys, every=True)
-        # Different ε: their sum, or concentrated DP, where ε²/2 add up; whichever is smaller.
-        basic = sum(epsilon * times for epsilon, times in epsilons.items())
-        squares = sum((epsilon / largest) ** 2 * times for epsilon, times in epsilons.items())
-        epsilon = min(basic, advanced_epsilon(largest, squares, delta))
-        return Row("plain composition", self._first_move + epsilon, count, buys, every=True)
+        # Of different kinds: the sum of their ε, or of their ρ; whichever is smaller.
+        basic = sum(epsilon * times for (epsilon, _), times in alone.items())
+        rho = sum(rho * times for (_, rho), times in alone.items())
+        concentrated = rho + 2 * math.sqrt(rho * math.log(1 / delta)) if delta else math.inf
+        epsilon = self._first_move + min(basic, concentrated)
+        return Row("plain composition", None if epsilon == math.inf else epsilon, count, buys, every=True)
 
 
 def _most_hits(kind: Kind) -> int:

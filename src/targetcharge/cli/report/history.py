@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 import numpy as np
 
 from targetcharge import markup
+from targetcharge.accounting.targets import Everything
 from targetcharge.accounting.targets.plain import in_words, priced_like
 from targetcharge.errors import LedgerError, shown
 from targetcharge.ledger.entries import Restored, Spent, answers_in, entry_of
@@ -173,7 +174,7 @@ class Contents:
 
     Attributes:
         tallies: of each question, by its name and when it costs.
-        epsilons: how many answers had each ε, as it was published.
+        alone: how many answers had each ε and ρ, as they were published.
         last_hits: those that are listed, with the number of their question.
         lost: reservations that were spent without an answer.
         vouched: entries at which the owner vouched for a restored copy.
@@ -184,7 +185,7 @@ class Contents:
 
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
     noises: dict[float, Noise] = field(default_factory=dict)
-    epsilons: Counter[float] = field(default_factory=Counter)
+    alone: Counter[tuple[float, float]] = field(default_factory=Counter)
     last_hits: deque[tuple[int, Answer]] = field(default_factory=lambda: deque(maxlen=_MOST_HITS))
     lost: list[Spent] = field(default_factory=list)
     vouched: list[int] = field(default_factory=list)
@@ -229,7 +230,7 @@ class Contents:
         if answer.hit:
             self.last_hits.append((tally.number, answer))
         if answer.release is None or answer.release == answer.seq:  # a revision is of an outcome drawn before
-            self.epsilons[_published_epsilon(answer.targets, answer.epsilon)] += 1
+            self.alone[_published_alone(answer.targets, answer.epsilon)] += 1
         if answer.scale:
             self.noises.setdefault(answer.scale, Noise(answer.scale)).add(answer)
 
@@ -266,10 +267,13 @@ class Contents:
 
 
 @lru_cache(maxsize=1000)
-def _published_epsilon(targets: tuple[PlainTarget, ...], epsilon: float) -> float:
-    """Return the ε under which an answer alone is private: twice that of a run for two runs, say."""
+def _published_alone(targets: tuple[PlainTarget, ...], epsilon: float) -> tuple[float, float]:
+    """Return the ε and the ρ under which an answer alone is private: twice the ε of a run for two runs, say."""
     target = priced_like(targets[0]) if len(targets) == 1 else None
-    return target.published_epsilon(epsilon) if target else epsilon
+    if isinstance(target, Everything) and target.curve is not None:
+        return target.curve.pure_epsilon, target.curve.concentrated
+    published = target.published_epsilon(epsilon) if target else epsilon
+    return published, published**2 / 2
 
 
 class History(NamedTuple):
