@@ -34,7 +34,7 @@ from targetcharge.accounting.renyi import (
     total_of_budget,
 )
 from targetcharge.accounting.targets import NOT_PRIOR, NotPrior
-from targetcharge.errors import InvalidParameter, Parameter
+from targetcharge.errors import InvalidParameter, Parameter, TooLarge
 from targetcharge.numerics.search import largest_integer, largest_real
 from targetcharge.randomness.laws import LaplaceLaw
 
@@ -119,7 +119,11 @@ def rates(
         if hits is None:
             instead = Parameter("query_epsilon")
             raise InvalidParameter("hits", None, "given for a new ledger; ", instead, " may be given instead")
-        return _for_hits(session, hits, offset=offset)
+        try:
+            return _for_hits(session, hits, offset=offset)
+        except TooLarge:
+            expected = "fewer, or the budget larger: so many cannot be computed"
+            raise InvalidParameter("hits", hits, expected) from None
     offset = offset and query_epsilon <= LARGEST_WITH_OFFSET
     covered = session.hits(query_epsilon, carried=offset)
     if hits is not None and hits > covered:
