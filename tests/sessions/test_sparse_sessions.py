@@ -81,7 +81,7 @@ def test_a_smaller_epsilon_has_more_noise_and_a_larger_one_is_refused(law):
         usual = opened.ask(above(100, law))
         finer = opened.ask(above_threshold(len, 100, epsilon=law.query_epsilon / 2, monotone=True))
         assert finer.scale > 1.5 * usual.scale
-        with pytest.raises(tc.NotAllowed, match="above the session's query_epsilon"):
+        with pytest.raises(tc.NotAllowed, match="above the declared query_epsilon"):
             opened.ask(above_threshold(len, 100, epsilon=2 * law.query_epsilon, monotone=True))
 
 

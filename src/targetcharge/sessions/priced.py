@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.accounting.meter import Price
+from targetcharge.accounting.meter.price import check_query
 from targetcharge.accounting.meter.tariff import ExactTariff
 from targetcharge.accounting.targets import Everything, NotPrior, Target
 from targetcharge.accounting.targets.plain import in_words, plain
@@ -314,12 +315,8 @@ def session_noise(tariff: Tariff, epsilon: float) -> NoiseOf | None:
     """Return the noise that counts of a computation with this ε get in a session; None if it is their own."""
     if tariff.offset is None:
         return partial(CountNoise.gumbel, epsilon) if tariff.at_least else None
-    if tariff.at_least and epsilon > tariff.offset.query_epsilon:
-        sentence = (
-            f"this computation has epsilon {epsilon:g}, above the session's query_epsilon"
-            f" {tariff.offset.query_epsilon:g}: make it more private"
-        )
-        raise NotAllowed(sentence)
+    if tariff.at_least:
+        check_query(epsilon, tariff.offset.query_epsilon)
     return partial(CountNoise.carried, tariff.offset.for_computation(epsilon))
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from targetcharge.accounting.curves import BoundedRange, Pure
 from targetcharge.accounting.exchange import PaidRates
-from targetcharge.accounting.meter.price import Price, not_covered, too_small
+from targetcharge.accounting.meter.price import Price, check_query, not_covered, too_small
 from targetcharge.accounting.offsets import gumbel_epsilon, gumbel_hits, offset_delta, offset_hits
 from targetcharge.accounting.offsets.bounds import running_order, running_total
 from targetcharge.accounting.offsets.games import GumbelGame
@@ -64,17 +64,12 @@ class GumbelTariff:
             return self.typical
         if target != NotPrior(None):
             raise self.refusal(f"{target!r}")
-        if target.check_epsilon(epsilon) > self.query_epsilon:
-            sentence = (
-                f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
-                f" {self.query_epsilon:g}: make it more private, or open the session with "
-            )
-            raise NotAllowed(sentence, Setting("meter", "renyi"))
+        check_query(target.check_epsilon(epsilon), self.query_epsilon)
         return self.typical
 
     def paid(self, epsilon: float) -> PaidRates:
         """Return what one hit pays for where every outcome is paid for: see `SparseTariff.paid`."""
-        query = min(epsilon, self.query_epsilon)
+        query = check_query(epsilon, self.query_epsilon)
         return PaidRates(query / 2, query)
 
     def refusal(self, asked: str, meter: str = "renyi") -> NotAllowed:
@@ -110,7 +105,7 @@ class SparseTariff:
         In a pure session a computation adds its own ε. Under other noise one hit pays for the range ε2, whatever λ
         is, and a computation with half of that ε has it (docs/theory/exchange.md#gumbel).
         """
-        query = min(epsilon, self.offset.query_epsilon)
+        query = check_query(epsilon, self.offset.query_epsilon)
         return PaidRates(query if self.offset.noise == "geometric" else query / 2, query)
 
     def quote(self, target: Target, epsilon: float, *, carried: bool = False) -> Price:
@@ -120,6 +115,7 @@ class SparseTariff:
         what is always paid costs as many hits as its ε is worth.
         """
         if target == NotPrior(None) or (carried and isinstance(target, Everything)):
+            check_query(target.check_epsilon(epsilon), self.offset.query_epsilon)
             return self.typical
         if not isinstance(target, Everything):
             raise self.refusal(f"{target!r}", "exact" if isinstance(target, NotPrior) else "renyi")

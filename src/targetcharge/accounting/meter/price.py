@@ -44,6 +44,17 @@ class Price:
     scale: tuple[object, ...]
 
 
+def check_query(epsilon: float, query_epsilon: float) -> float:
+    """Return the ε of a computation; refuse one above the declared query ε."""
+    if epsilon > query_epsilon:
+        sentence = (
+            f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
+            f" {query_epsilon:g}: make it more private, or open the session with "
+        )
+        raise NotAllowed(sentence, Setting("meter", "renyi"))
+    return epsilon
+
+
 def not_covered(whose: str, curve: Curve, rates: PaidRates) -> NotAllowed:
     """Return the error of a computation whose every outcome is paid for, and that a meter has no price for.
 

@@ -24,7 +24,7 @@ from targetcharge.accounting.curves import MAX_RHO, BoundedRange, Pure
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.exchange import PaidRates, exact_rates, hits_of
 from targetcharge.accounting.meter.at_least import GumbelTariff, SparseTariff
-from targetcharge.accounting.meter.price import Price, no_room, not_covered, too_small
+from targetcharge.accounting.meter.price import Price, check_query, no_room, not_covered, too_small
 from targetcharge.accounting.offsets.bounds import Coupling
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
@@ -75,13 +75,7 @@ class ExactTariff:
         """
         if isinstance(target, Everything) and not carried:
             return self._always_paid(target.curve or Pure(epsilon))
-        epsilon = target.check_epsilon(epsilon)
-        if epsilon > self.query_epsilon:
-            sentence = (
-                f"this computation has epsilon {epsilon:g}, above the declared query_epsilon"
-                f" {self.query_epsilon:g}: make it more private, or open the session with "
-            )
-            raise NotAllowed(sentence, Setting("meter", "renyi"))
+        epsilon = check_query(target.check_epsilon(epsilon), self.query_epsilon)
         if not self.kind.covers((target.with_offset() if carried else target).kind(epsilon)):
             declare = "declare such a target when opening, or open"
             if self.offset is not None and self.kind.covers(target.with_offset().kind(epsilon)):
@@ -103,7 +97,7 @@ class ExactTariff:
 
     def paid(self, epsilon: float) -> PaidRates:
         """Return what one hit pays for where every outcome is paid for; less for an ε below the query ε."""
-        return exact_rates(min(epsilon, self.query_epsilon), self.kind)
+        return exact_rates(check_query(epsilon, self.query_epsilon), self.kind)
 
     def total(self, grains: int) -> float:
         """Return charged hits as a total of Rényi prices."""
