@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -291,3 +293,17 @@ def test_a_prepared_question_is_asked_as_it_is_and_only_of_a_table_like_its_own(
                 with pytest.raises(tc.InvalidParameter, match="prepared by a table with the same columns"):
                     ask(prepared)
             assert len(numbers.transcript) == 0
+
+
+@pytest.mark.parametrize("threshold", [None, 5], ids=["always paid", "above"])
+def test_a_grid_that_is_too_fine_is_refused_and_the_one_named_is_taken(threshold):
+    frame = pd.DataFrame({"fee": [1.0, 2.0]})
+    with tc.open(frame, unit=tc.ROW, budget=tc.Budget(1, 1e-6), query_epsilon=0.02, ledger=":memory:") as t:
+
+        def prepared(grid):
+            fees = q.sum("fee", 0, 2**20, grid=grid)
+            return t.prepare(q.count(fees) if threshold is None else q.above(fees, threshold))
+
+        with pytest.raises(tc.InvalidParameter, match=r"grid is 0\.05; it must be at least 0\.") as refused:
+            prepared("0.05")
+        assert prepared(re.search(r"at least (\S+)", str(refused.value))[1])

@@ -207,12 +207,18 @@ def _distinct(
     return Sketch(column, where, per_unit, buckets, ""), occupancy(buckets), text
 
 
-def check_grid(measure: Measure, gauge: Gauge, epsilon: float) -> None:
-    """Refuse a grid so fine that the noise of one step would be lost in double precision: its rate may be ε/2."""
-    if isinstance(measure, Total | UnitValue) and epsilon / measure.sensitivity < 2 * checks.MIN_QUERY_EPSILON:
+def check_grid(measure: Measure, gauge: Gauge, epsilon: float, *, always_paid: bool) -> None:
+    """Refuse a grid so fine that the noise of one step would be lost in double precision.
+
+    What is always paid for may have noise of half the rate.
+    """
+    least = checks.MIN_QUERY_EPSILON * (2 if always_paid else 1)
+    if isinstance(measure, Total | UnitValue) and epsilon / measure.sensitivity < least:
         step = gauge.value(1)
-        coarser = 2 * step * measure.sensitivity * checks.MIN_QUERY_EPSILON / epsilon
-        raise InvalidParameter("grid", step, f"at least {coarser:.2g} for these bounds at query ε {epsilon:g}")
+        coarser = step * measure.sensitivity * least / epsilon
+        digit = 10.0 ** (math.floor(math.log10(coarser)) - 1)
+        expected = f"at least {math.ceil(coarser / digit) * digit:.2g} for these bounds at query ε {epsilon:g}"
+        raise InvalidParameter("grid", step, expected)
 
 
 # In steps.

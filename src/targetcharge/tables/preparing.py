@@ -64,7 +64,6 @@ def prepare(
         question = replace(question, what=coarse(question.what, schema))
     threshold = question.threshold if isinstance(question, Above | Watch) else None
     measure, gauge, words = measured(question.what, schema, threshold)
-    check_grid(measure, gauge, epsilon)
     check_figures(question, gauge)
     _check_values(question, measure)
     keys = None
@@ -81,7 +80,9 @@ def prepare(
         additive(measure)
     candidates = isinstance(question, Histogram) or (individual and isinstance(question, Top))
     record = record_of(question, measure, keys, candidates=candidates)
-    return Prepared(question, epsilon, measure, gauge, words, keys, record, schema, individual)
+    prepared = Prepared(question, epsilon, measure, gauge, words, keys, record, schema, individual)
+    check_grid(measure, gauge, epsilon, always_paid=prepared.always_paid)
+    return prepared
 
 
 def _selection(question: Top, keys: Keys) -> Top:
