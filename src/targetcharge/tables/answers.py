@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, cast, final, overload
 
 from targetcharge import markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
+from targetcharge.ledger import Answer
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from targetcharge.ledger import Answer
     from targetcharge.mechanisms.accuracy import Accuracy
     from targetcharge.tables.difference import Difference
 
@@ -221,14 +220,13 @@ class LazyAnswers(Iterator["Answer"]):
 
 def of_keys(answer: Answer, keys: Sequence[object], accuracy: Accuracy | None) -> list[Answer]:
     """Return an answer with the numbers of many keys as an answer for each key: the first one has its price."""
-    free = replace(answer, price=0.0, grains=(0,) * len(answer.grains))
+    common = {name: getattr(answer, name) for name in Answer.__slots__}  # by hand: `replace` takes twice as long
+    free = common | {"price": 0.0, "grains": (0,) * len(answer.grains)}
     numbers = zip(keys, cast("tuple[object, ...]", answer.outcome), strict=True)
     return [
-        replace(
-            free if place else answer,
-            key=key,
-            outcome=number,
-            interval=None if accuracy is None else accuracy.interval(number),
+        Answer(
+            **(free if place else common)
+            | {"key": key, "outcome": number, "interval": None if accuracy is None else accuracy.interval(number)}
         )
         for place, (key, number) in enumerate(numbers)
     ]
