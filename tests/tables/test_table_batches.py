@@ -352,64 +352,7 @@ def test_the_smallest_sum_is_never_hidden_by_a_threshold_of_its_own():
         assert abs(found[1].outcome + 18_000) < 7000
 
 
-# Answers as tables.
-
-
-def test_answers_become_tables_of_every_kind():
-    with opened() as t:
-        answers = t.watch(None, ["kind", "old"], [("a", True), ("b", True)], 2000)
-    names = ["kind", "old", "outcome", "hit", "low", "high", "scale", "seq"]
-    found = answers.columns()
-    assert list(found) == names
-    assert found["kind"] == ["a", "b"]
-    assert found["outcome"] == [answers[0].outcome, None]
-    assert found["low"] == [answers[0].interval[0], None]
-    assert found["high"] == [answers[0].interval[1], answers[1].interval[1]]
-    for frame, kind in ((answers.to_pandas(), pd.DataFrame), (answers.to_polars(), pl.DataFrame)):
-        assert isinstance(frame, kind)
-        assert list(frame.columns) == names
-        assert list(frame["hit"]) == [True, False]
-        assert list(frame["seq"]) == [1, 2]
-    arrow = answers.to_arrow()
-    assert isinstance(arrow, pa.Table)
-    assert arrow.to_pydict() == found
-    assert answers[:1] == (answers[0],)
-    assert answers[-1] is answers[1]
-
-
-def test_words_and_numbers_in_one_column_are_text_where_a_column_has_one_type():
-    with opened(meter="renyi") as t:
-        answers = t.ask_many(
-            [q.count(A), q.count(A, prior=6000, tolerance=1000), q.side(A, 3000), q.above(A, 9000)]
-        )
-    outcomes = answers.columns()["outcome"]
-    assert outcomes == [answers[0].outcome, "unchanged", "above", None]
-    texts = [str(answers[0].outcome), "unchanged", "above", None]
-    assert answers.to_arrow()["outcome"].to_pylist() == texts
-    assert answers.to_polars()["outcome"].to_list() == texts
-    assert answers.to_pandas()["outcome"].tolist()[1:3] == ["unchanged", "above"]
-
-
-@pytest.mark.parametrize("name", ["outcome", "hit", "low", "high", "scale", "seq", "question", "key"])
-def test_a_column_of_keys_may_be_called_like_one_of_the_answers(name):
-    made = table().rename_columns({"kind": name, "old": name + "_"})
-    with opened(made) as t:
-        for by, keys in ((name, ["a", "c"]), ([name, name + "_"], [("a", True), ("c", True)])):
-            answers = t.watch(None, by, keys, 2000)
-            found = answers.columns()
-            assert found["hit"] == [True, False]
-            assert found["seq"] == [answer.seq for answer in answers]
-            assert next(iter(found.values())) == ["a", "c"]
-            assert len(found) == 6 + len(keys[0]) if isinstance(keys[0], tuple) else len(found) == 7
-            assert answers.to_arrow().num_columns == len(found)
-
-
-def test_no_answers_are_a_table_too():
-    empty = tc.Answers([])
-    assert empty.to_pandas().shape == (0, 7)
-    assert empty.to_polars().shape == (0, 7)
-    assert empty.to_arrow().num_rows == 0
-    assert repr(empty) == "<0 answers, 0 hits>"
+# Keys.
 
 
 def test_keys_of_numpy_and_pandas_are_published_as_plain_ones(tmp_path):

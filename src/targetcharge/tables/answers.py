@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, cast, final, overload
 
 from targetcharge import markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
+from targetcharge.frames import Columns, Type
 from targetcharge.ledger import Answer
+from targetcharge.tables.column_types import ColumnTypes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     Compare = Callable[[Answer, Answer], Difference]
 
 _SHOWN = 50
-_OTHERS = ("outcome", "hit", "low", "high", "scale", "seq")
+_OTHERS = ("outcome", "text", "hit", "low", "high", "scale", "seq")
 
 
 @final
@@ -36,14 +38,14 @@ class Answers(Sequence["Answer"]):
     def __init__(
         self,
         answers: Sequence[Answer],
-        by: Sequence[str] = ("key",),
+        types: ColumnTypes = ColumnTypes(),  # noqa: B008 - frozen
         unanswered: Sequence[object] = (),
         refusal: Refused | None = None,
         compare: Compare | None = None,
     ) -> None:
-        """Hold answers whose keys are values of the columns `by`; `compare` tells how two of them differ."""
+        """Hold answers with columns of these types; `compare` tells how two of them differ."""
         self._answers = tuple(answers)
-        self._by = tuple(by)
+        self._types = types
         self._compare = compare
         self.unanswered = tuple(unanswered)
         self.refusal = refusal
@@ -105,37 +107,45 @@ class Answers(Sequence["Answer"]):
     def columns(self) -> dict[str, list[object]]:
         """Return the answers by column: the keys', then outcome, hit, low, high, scale and seq.
 
-        A column of keys that is called like one of these gets an underscore.
+        Answers of `ask_many`, which may be "unchanged" or "above" instead of a number, have a column `text` for
+        that after the outcome. A column of keys that is called like one of these gets an underscore.
         """
-        keys = [_key(answer) for answer in self._answers]
-        ends = [answer.interval or (None, None) for answer in self._answers]
-        return {
-            **{name: [key[place] for key in keys] for place, name in enumerate(_different(self._by))},
-            "outcome": [_plain(answer.outcome) for answer in self._answers],
-            "hit": [answer.hit for answer in self._answers],
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-            "scale": [answer.scale for answer in self._answers],
-            "seq": [answer.seq for answer in self._answers],
-        }
+        return dict(self._columns().values)
+
+    def _columns(self) -> Columns:
+        types, answers = self._types, self._answers
+        keys = [_key(answer) for answer in answers]
+        ends = [answer.interval or (None, None) for answer in answers]
+        outcomes = [_plain(answer.outcome) for answer in answers]
+        texts: list[object] = [outcome if isinstance(outcome, str) else None for outcome in outcomes]
+        numbers = [None if isinstance(outcome, str) else outcome for outcome in outcomes]
+        by = _different(types.by)
+        kinds = dict(zip(by, types.keys, strict=True))
+        values: dict[str, list[object]] = {name: [key[place] for key in keys] for place, name in enumerate(by)}
+        others: list[tuple[str, Type, list[object]]] = [
+            ("outcome", types.number, numbers),
+            *([("text", Type.TEXT, texts)] if types.marks else []),
+            ("hit", Type.BOOLEAN, [answer.hit for answer in answers]),
+            ("low", types.number, [low for low, _ in ends]),
+            ("high", types.number, [high for _, high in ends]),
+            ("scale", Type.NUMBER, [answer.scale for answer in answers]),
+            ("seq", Type.INTEGER, [answer.seq for answer in answers]),
+        ]
+        for name, kind, column in others:
+            kinds[name], values[name] = kind, column
+        return Columns(kinds, values)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas DataFrame."""
-        import pandas as pd  # noqa: PLC0415 - optional
-
-        return pd.DataFrame(self.columns())
+        """Return a pandas DataFrame; its types follow from what was asked, whatever came of it."""
+        return self._columns().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Return a polars DataFrame."""
-        import polars as pl  # noqa: PLC0415 - optional
-
-        return pl.DataFrame(_of_one_type(self.columns()), strict=False)
+        """Return a polars DataFrame; its types follow from what was asked, whatever came of it."""
+        return self._columns().to_polars()
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - optional
-
-        return pa.table(_of_one_type(self.columns()))
+        """Return an Arrow table; its types follow from what was asked, whatever came of it."""
+        return self._columns().to_arrow()
 
     def __repr__(self) -> str:
         """Return how it went; public."""
@@ -158,7 +168,7 @@ class Answers(Sequence["Answer"]):
         ]
         more = f", {len(hits) - _SHOWN:,} of them not shown" if len(hits) > _SHOWN else ""
         caption = f"{len(self):,} answered, {len(hits):,} hits{more}. {self.stopped}".strip()
-        return markup.table([", ".join(self._by), "noisy value", "95% interval"], rows, caption)
+        return markup.table([", ".join(self._types.by), "noisy value", "95% interval"], rows, caption)
 
 
 @final
@@ -170,19 +180,23 @@ class LazyAnswers(Iterator["Answer"]):
     """
 
     def __init__(
-        self, answers: Iterator[Answer], by: Sequence[str], asked: Sequence[object], compare: Compare | None = None
+        self,
+        answers: Iterator[Answer],
+        types: ColumnTypes,
+        asked: Sequence[object],
+        compare: Compare | None = None,
     ) -> None:
-        """Ask for answers whose keys are values of the columns `by`.
+        """Ask for answers with columns of these types.
 
         Args:
             answers: as they leave; BudgetSpent ends them, and NotAllowed does after the first.
-            by: names of the columns.
+            types: of their columns.
             asked: the keys (or questions), one for each answer.
             compare: tells how two answers differ.
         """
         self._answers = answers
         self._compare = compare
-        self._by = by
+        self._types = types
         self._asked = asked
         self._count = 0
         self.refusal: Refused | None = None
@@ -215,7 +229,7 @@ class LazyAnswers(Iterator["Answer"]):
     def all(self) -> Answers:
         """Return all answers that are left."""
         answers = list(self)
-        return Answers(answers, self._by, self.unanswered, self.refusal, self._compare)
+        return Answers(answers, self._types, self.unanswered, self.refusal, self._compare)
 
 
 def of_keys(answer: Answer, keys: Sequence[object], accuracy: Accuracy | None) -> list[Answer]:
@@ -246,16 +260,6 @@ def _different(names: Sequence[str]) -> list[str]:
             name += "_"  # noqa: PLW2901 - until it is free
         different.append(name)
     return different
-
-
-def _of_one_type(columns: dict[str, list[object]]) -> dict[str, list[object]]:
-    """Return columns as typed frames want them: one with numbers and words ("unchanged", "below") as text."""
-    return {
-        name: [None if value is None else str(value) for value in values]
-        if len({isinstance(value, str) for value in values if value is not None}) > 1
-        else values
-        for name, values in columns.items()
-    }
 
 
 def _plain(outcome: object) -> object:

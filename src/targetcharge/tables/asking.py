@@ -13,6 +13,7 @@ from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.queries.measures import UnitValue
 from targetcharge.sessions.priced import paid_noise, session_noise
 from targetcharge.tables.answers import Answers, LazyAnswers, of_keys
+from targetcharge.tables.column_types import types_of_keys, types_of_questions
 from targetcharge.tables.difference import PublishedNumber, difference, noise_of
 from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
 from targetcharge.tables.preparing import read_back
@@ -76,7 +77,7 @@ class Asker:
         """Ask the tests of all keys, lazily."""
         batch = prepared.batch()
         compare = partial(self.difference, prepared)
-        return LazyAnswers(self._answers([batch]), prepared.by, batch.keys, compare)
+        return LazyAnswers(self._answers([batch]), types_of_keys(prepared), batch.keys, compare)
 
     def many(self, prepared: Sequence[Prepared], asked: Sequence[object]) -> Answers:
         """Ask questions with one answer each, sharing scans where they can; `asked` is what the caller gave."""
@@ -86,7 +87,7 @@ class Asker:
             self._session.check_price(call)  # all of them are priced before the first is asked
         try:
             compare = partial(self.difference, None)
-            return LazyAnswers(self._answers(calls), ("question",), asked, compare).all()
+            return LazyAnswers(self._answers(calls), types_of_questions(prepared), asked, compare).all()
         finally:
             if scans is not None:
                 scans.forget()
@@ -112,9 +113,9 @@ class Asker:
                 answers = self._session.ask_several(prepared.several())
             else:
                 answers = self._session.select(batch, question.k, stop, question.threshold)
-            return Answers(answers, prepared.by, compare=partial(self.difference, prepared))
+            return Answers(answers, types_of_keys(prepared), compare=partial(self.difference, prepared))
         except BudgetSpent as spent:
-            return Answers((), prepared.by, batch.keys, spent.with_traceback(None))
+            return Answers((), types_of_keys(prepared), batch.keys, spent.with_traceback(None))
 
     def _picks(self, prepared: Prepared, stop: Stop | None) -> bool:
         """Return whether keys are picked by the exponential mechanism; else by their noisy numbers, at once.
@@ -150,9 +151,9 @@ class Asker:
         try:
             answer = self._session.ask(algorithm)
         except BudgetSpent as spent:
-            return Answers((), prepared.by, keys, spent.with_traceback(None))
+            return Answers((), types_of_keys(prepared), keys, spent.with_traceback(None))
         answers = of_keys(answer, keys, self._session.drawn(algorithm).accuracy)
-        return Answers(answers, prepared.by, compare=partial(self.difference, prepared))
+        return Answers(answers, types_of_keys(prepared), compare=partial(self.difference, prepared))
 
     def quantiles(self, prepared: Prepared) -> Answers:
         """Publish quantiles, a hit each."""
@@ -160,9 +161,9 @@ class Asker:
         try:
             answers = self._quantiles(prepared)
         except BudgetSpent as spent:
-            return Answers((), ("q",), shares, spent.with_traceback(None))
+            return Answers((), types_of_keys(prepared), shares, spent.with_traceback(None))
         keyed = [replace(answer, key=share) for answer, share in zip(answers, shares, strict=True)]
-        return Answers(keyed, ("q",), compare=partial(self.difference, prepared))
+        return Answers(keyed, types_of_keys(prepared), compare=partial(self.difference, prepared))
 
     def _quantiles(self, prepared: Prepared) -> list[Answer]:
         """Ask for all at once; where every unit has a meter one by one, each charged to those who took part."""

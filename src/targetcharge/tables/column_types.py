@@ -1,0 +1,74 @@
+"""Types of the columns of answers: from what was asked and the declared keys, whatever came of it.
+
+>>> from targetcharge.queries.tree import Column
+>>> from targetcharge.tables.preparing import prepare
+>>> from targetcharge.tables.questions import watch
+>>> schema = {"at": Column("at", Kind.TIME), "age": Column("age", Kind.NUMBER)}
+>>> types_of_keys(prepare(watch(None, ["at", "age"], [("2024-01-31 08:00", 65)], 10), schema, 0.1)).keys
+(<Type.TIME: 'time'>, <Type.INTEGER: 'integer'>)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from targetcharge.frames import Type, type_of_numbers
+from targetcharge.queries.keys import Period
+from targetcharge.queries.measures import Total, UnitValue
+from targetcharge.queries.tree import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from targetcharge.queries.keys import Keys
+    from targetcharge.tables.prepared import Prepared
+
+_TYPES: Final = {Kind.TEXT: Type.TEXT, Kind.DATE: Type.DATE, Kind.TIME: Type.TIME, Kind.BOOLEAN: Type.BOOLEAN}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ColumnTypes:
+    """What the columns of answers hold.
+
+    Attributes:
+        by: names of the columns of keys.
+        keys: the type of each.
+        number: of outcomes and the ends of their intervals.
+        marks: whether an outcome may be no number, such as "unchanged": then there is a column for it.
+    """
+
+    by: tuple[str, ...] = ("key",)
+    keys: tuple[Type, ...] = (Type.TEXT,)
+    number: Type = Type.NUMBER
+    marks: bool = True
+
+
+def types_of_keys(prepared: Prepared) -> ColumnTypes:
+    """Return the types of a question about keys, or about several quantiles: their shares are the keys."""
+    number = _number([prepared])
+    if prepared.keys is None:
+        return ColumnTypes(("q",), (Type.NUMBER,), number, marks=False)
+    return ColumnTypes(prepared.by, _key_types(prepared.keys), number, marks=False)
+
+
+def types_of_questions(prepared: Iterable[Prepared]) -> ColumnTypes:
+    """Return the types of questions with one answer each: their words are the keys."""
+    return ColumnTypes(("question",), (Type.TEXT,), _number(prepared))
+
+
+def _number(prepared: Iterable[Prepared]) -> Type:
+    """Return the type of outcomes: units and distinct values are counted, sums need not be whole."""
+    sums = any(isinstance(question.measure, Total | UnitValue) for question in prepared)
+    return Type.NUMBER if sums else Type.INTEGER
+
+
+def _key_types(keys: Keys) -> tuple[Type, ...]:
+    if keys.period is not None:
+        return (Type.DATE if keys.period is Period.DAY else Type.TIME,)
+    published = keys.published() if len(keys.columns) > 1 else [(key,) for key in keys.published()]
+    return tuple(
+        type_of_numbers(values) if column.kind is Kind.NUMBER else _TYPES[column.kind]
+        for column, *values in zip(keys.columns, *published, strict=True)
+    )
