@@ -49,6 +49,7 @@ def tables() -> Iterator[Table]:
     yield _prices()
     yield _plan()
     yield _bought()
+    yield _year()
 
 
 def _exact() -> Table:
@@ -129,4 +130,24 @@ def _bought() -> Table:
             f"{optimal:,}",
             f"{exact / optimal:.2f}",
         )
+    return table
+
+
+def _year() -> Table:
+    """Return the noise of the README's year of flights: 365 questions, 50 of them hits."""
+    budget = tc.Budget(4.0, 1e-6)
+    plan, every = tc.plan(budget, hits=50), tc.plan(budget, hits=365)
+    rows = {
+        "plain composition, optimal": every["optimal composition"],
+        "classic sparse vector, with values": plan["classic sparse vector"],
+        "the paper's theorem": plan["paper, exact tail"],
+        "exact accounting, without an offset": plan["exact"],
+        "any question": plan.table,
+        "thresholds": plan.sparse,
+    }
+    title = "365 questions, 50 hits, (4, 1e-6): the standard deviation of a count"
+    table = Table("accounting", "pays for", "deviation", title=title, title_justify="left")
+    for name, row in rows.items():
+        if row is not None and row.standard_deviation is not None:
+            table.add_row(name, row.pays_for, f"{row.standard_deviation:.1f}")
     return table
