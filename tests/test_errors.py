@@ -18,6 +18,7 @@ ERRORS = [
     ComputationFailed(),
     tc.LedgerError("it cannot be read"),
     EngineError("it cannot be opened"),
+    tc.BudgetWarning("go on with ", Setting("ledger", "first.db")),
 ]
 
 

@@ -18,6 +18,7 @@ from targetcharge.accounting.targets import (
 )
 from targetcharge.errors import (
     BudgetSpent,
+    BudgetWarning,
     ComputationFailed,
     EngineError,
     InvalidKey,
@@ -50,6 +51,7 @@ __all__ = [
     "Boundary",
     "Budget",
     "BudgetSpent",
+    "BudgetWarning",
     "ComputationFailed",
     "Disagreement",
     "EngineError",

@@ -12,6 +12,8 @@
     ├── LedgerError           the ledger could not be read or written: no answer leaves
     └── EngineError           the table could not be opened or read; never contains values from it
 
+    BudgetWarning             nothing is refused, and a budget may be lost, spent twice, or mean little
+
 An error carries its values as attributes and says one plain sentence: what was asked, what was expected,
 what to do. Its arguments are the parts of the sentence. Parameters that it names are a `Parameter` among them, and
 one that it says to set is a `Setting`, so that the command line can name its own options instead.
@@ -52,6 +54,14 @@ class Setting(NamedTuple):
     def __str__(self) -> str:
         """Return the setting as a call in Python has it."""
         return f"{self.name}={self.value!r}"
+
+
+class BudgetWarning(UserWarning):
+    """What the owner of a budget should know. Its arguments are the parts of a sentence, as an error's are."""
+
+    def __str__(self) -> str:
+        """Return the sentence, with settings as Python spells them."""
+        return "".join(map(str, self.args))
 
 
 class TargetChargeError(Exception):

@@ -69,8 +69,16 @@ def test_a_student_that_cannot_learn_from_a_few_labels_learns_later():
 
 
 def test_the_budget_ends_it_cleanly():
-    fitted = make(budget=tc.Budget(10.0, 1e-5)).fit(FEATURES, LABELS, REQUESTS)
+    fitted = make(budget=tc.Budget(10.0, 1e-5))
+    with pytest.warns(tc.BudgetWarning) as heard:
+        fitted.fit(FEATURES, LABELS, REQUESTS)
     found = fitted.labels_
+    why = f"stopped after {found.asked} of 60 public examples: {found.stopped}"
+    learned = f"the student learned from the {len(found.rows)} that have a label"
+    assert [(str(one.message), one.filename) for one in heard] == [(f"{why}; {learned}", __file__)]
+    assert repr(fitted) == f"{clone(fitted)!r} ({why})"
+    assert repr(found).endswith(f"; stopped: {found.stopped}>")
+    assert "stopped" not in repr(clone(fitted))
     assert not found.complete
     assert isinstance(found.refusal, tc.BudgetSpent)
     assert found.stopped == str(found.refusal)
@@ -175,7 +183,8 @@ def test_a_fitted_one_holds_only_what_is_published(mode):
 
 def test_charges_and_labels_are_on_the_ledger(tmp_path, monkeypatch):
     place = tmp_path / "ledger.db"
-    first = make(budget=tc.Budget(20.0, 1e-5), ledger=place).fit(FEATURES, LABELS, REQUESTS)
+    with pytest.warns(tc.BudgetWarning, match="stopped after"):
+        first = make(budget=tc.Budget(20.0, 1e-5), ledger=place).fit(FEATURES, LABELS, REQUESTS)
     assert 0 < len(first.labels_.hits) == first.labels_.asked < len(REQUESTS)
     with tc.Session(
         None, tc.Budget(20.0, 1e-5), 1.0, ledger=place, targets=[tc.Everything()], unit=first.unit_
@@ -184,7 +193,11 @@ def test_charges_and_labels_are_on_the_ledger(tmp_path, monkeypatch):
         assert session.meter.hits_left == 0
     monkeypatch.setattr(labeler, "count_votes", lambda *_, **__: pytest.fail("nothing is left to ask for"))
     again = make(budget=tc.Budget(20.0, 1e-5), ledger=place)
-    with pytest.warns(UserWarning, match=f"{first.labels_.asked} of 60 labels are from an earlier fit"):
+    earlier = f"{first.labels_.asked} of 60 labels are from an earlier fit"
+    with (
+        pytest.warns(UserWarning, match=earlier),
+        pytest.warns(tc.BudgetWarning, match="the budget was spent before"),
+    ):
         again.fit(FEATURES, LABELS, REQUESTS)
     assert (again.labels_.codes == first.labels_.codes).all()
     assert again.labels_.stopped == "the budget was spent before"

@@ -266,7 +266,8 @@ def test_a_stream_is_not_copied_or_pickled():
 def test_a_stream_shows_public_facts_only():
     stream = stream_of()
     stream.follow(range(10))
-    assert repr(stream) == f"<robust stream of 150 copies, {stream.changes} changes>"
+    changes = f"{stream.changes} changes, {stream.meter.hits_left:,} left"
+    assert repr(stream) == f"<robust stream of 150 copies, {changes}>"
     public = {name for name in vars(stream) if not name.startswith("_")}
     assert public == {"plan"}
     assert "coefficients" not in repr(vars(stream))

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.errors import BudgetSpent, InvalidParameter
+from targetcharge.errors import BudgetSpent, BudgetWarning, InvalidParameter
 from targetcharge.learning import inputs
 from targetcharge.learning.labels import Labels, label, recall
 from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
@@ -180,6 +180,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 example got a label at all.
 
         Warns:
+            BudgetWarning: if the budget was spent before all examples were asked.
             UserWarning: if labels are from an earlier fit, or all of one class.
         """
         for learned in {"labels_", "student_"} & vars(self).keys():
@@ -207,7 +208,23 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self._check_labels(spent_before=spent_before)
         values = np.asarray(self.labels_.values).astype(self.classes_.dtype)
         self.student_ = taught(self._student, requests, self.labels_.rows, values)
+        if self._stopped:
+            learned = f"the student learned from the {len(self.labels_.rows):,} that have a label"
+            warnings.warn(BudgetWarning(f"{self._stopped}; {learned}"), stacklevel=2)
         return self
+
+    @property
+    def _stopped(self) -> str:
+        """Return how far the labels got where the budget ended them, and why; empty if it did not."""
+        labels: Labels | None = getattr(self, "labels_", None)
+        if labels is None or labels.refusal is None:
+            return ""
+        return f"stopped after {labels.asked:,} of {len(labels):,} public examples: {labels.stopped}"
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
+        """Return the parameters as scikit-learn does, and why a fit stopped early."""
+        parameters: str = super().__repr__(N_CHAR_MAX)
+        return parameters + (f" ({self._stopped})" if self._stopped else "")
 
     @property
     def _student(self) -> BaseEstimator:

@@ -144,7 +144,8 @@ class Labels:
         hits = f"{len(self.hits):,} hit" + ("" if len(self.hits) == 1 else "s")
         return (
             f"<labels: {self.asked:,} of {len(self):,} requests asked, {len(self.rows):,} labelled,"
-            f" {int(self.boundary.sum()):,} too close to call, {int(self.low.sum()):,} with low agreement, {hits}>"
+            f" {int(self.boundary.sum()):,} too close to call, {int(self.low.sum()):,} with low agreement, {hits}"
+            f"{'; stopped: ' * bool(self.stopped)}{self.stopped}>"
         )
 
 

@@ -207,7 +207,8 @@ class RobustStream:
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<robust stream of {self.plan.copies} copies, {self.changes} changes>"
+        meter = self.meter
+        return f"<robust stream of {self.plan.copies} copies, {meter.hits:,} changes, {meter.hits_left:,} left>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: two streams would show more of one randomness than a budget covers."""
