@@ -228,6 +228,38 @@ def test_a_note_that_is_lost_is_made_anew_and_one_that_is_damaged_is_told(tmp_pa
     assert json.loads(note.read_text())["key"] != secret
 
 
+@pytest.mark.parametrize("asked", [3000, 9000], ids=["a hit", "a miss"])
+def test_without_its_note_a_ledger_with_answers_is_refused_until_the_owner_takes_the_data_for_new(asked, tmp_path):
+    """Else whoever deletes the note goes on with any data."""
+    path, _ = source("parquet", tmp_path)
+    with opened(path) as t:
+        spent = t.above(A, asked).hit
+    note = note_of(f"{path}.ledger.db")
+    note.unlink()
+    said = f"the private note {note} is gone, which says what data the ledger was used with: restore it"
+    with pytest.raises(tc.LedgerError, match=said) as caught:
+        opened(path)
+    assert "If it is lost, new_data=True goes on with the same budget" in str(caught.value)
+    assert not note.exists()
+    with opened(path, new_data=True) as t:
+        assert (t.meter.hits, t.above(A, asked).snapshot) == (spent, 2)  # answers of 1 are of other data
+    with opened(path) as t:
+        assert [answer.snapshot for answer in t.transcript] == [1, 2]
+    pq.write_table(table(9001), path)
+    with pytest.raises(tc.NotAllowed, match="the data is not what it was"):
+        opened(path)
+
+
+def test_where_each_unit_pays_nothing_replaces_the_note(tmp_path):
+    path, _ = source("parquet", tmp_path)
+    with opened(path, charging="individual", meter="exact") as t:
+        assert not t.above(A, 9000).hit
+    note_of(f"{path}.ledger.db").unlink()
+    for new_data in (False, True):
+        with pytest.raises(tc.LedgerError, match="who has paid cannot be told without it: else choose another"):
+            opened(path, charging="individual", meter="exact", new_data=new_data)
+
+
 # Releases across restarts.
 
 

@@ -215,8 +215,8 @@ class TableOpening:
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
             numbers = self._numbers(engine, ledger, snapshots, checkpoints)
             session = Session.over(numbers, ledger, declared.alternatives)
-            used = bool(session.transcript.last(1))
-            curated(partial(snapshots.check, engine, new_data=self.new_data, used=used))
+            published = max((answer.snapshot for answer in session.transcript.last(1)), default=0)
+            curated(partial(snapshots.check, engine, new_data=self.new_data, published=published))
             snapshots.warn(stacklevel=4)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))

@@ -149,25 +149,23 @@ class Snapshots:
         """Return the number of the snapshot that an engine has now."""
         return self._note.gone + engine.snapshot
 
-    def check(self, engine: Engine, *, new_data: bool, used: bool) -> None:
+    def check(self, engine: Engine, *, new_data: bool, published: int) -> None:
         """Refuse to go on with a ledger on other data than before, unless the owner says so.
 
         Args:
             engine: the table.
             new_data: whether the owner says that the data has changed.
-            used: whether anything was published with the ledger.
+            published: the snapshot of the last answer that was published with the ledger; 0 if none was.
 
         Raises:
             NotAllowed: if the data is not what it was.
-            LedgerError: if the note beside the ledger cannot be written, or is gone where it is needed.
+            LedgerError: if the note beside the ledger cannot be written, or is gone though answers were published.
         """
         known, individual = self._note.known, self._individual
-        if individual and used and not known and self._path is not None:
-            msg = (
-                f"the private note {self._path} is gone, and with a budget for every individual it must say which"
-                " data the ledger was used with: restore it, or choose another ledger"
-            )
-            raise LedgerError(msg)
+        if published and not known and self._path is not None:
+            if individual or not new_data:
+                raise self._gone()
+            self._note = replace(self._note, gone=published)  # else what is new would have the number of what was
         if individual and known and not self._note.has_columns(engine):
             msg = (
                 f"the columns are declared otherwise than when the ledger {self._ledger} was last used, so who"
@@ -194,6 +192,14 @@ class Snapshots:
         else:
             reason = "it grew or was corrected, and the same budget is to cover the new data too"
             self._refuse("the data is not what it was", reason)
+
+    def _gone(self) -> LedgerError:
+        lost = f"the private note {self._path} is gone, which says what data the ledger was used with: restore it"
+        if self._individual:
+            why = ". With a budget for every individual who has paid cannot be told without it:"
+            return LedgerError(f"{lost}{why} else choose another ledger, and the budgets add up")
+        what = " goes on with the same budget and takes the data for new: whether it is what it was is not checked"
+        return LedgerError(f"{lost}. If it is lost, ", _NEW_DATA, what)
 
     def _refuse(self, problem: str, reason: str) -> NoReturn:
         sentence = f"{problem} when the ledger {self._ledger} was last used. If {reason}, open it with "
