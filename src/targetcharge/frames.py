@@ -1,7 +1,7 @@
 """Frames: published facts as typed columns. Types follow from what was asked, never from what came of it.
 
->>> types = {"day": Type.DATE, "outcome": Type.INTEGER}
->>> columns = Columns(types, {"day": ["2024-02-07", "2024-02-08"], "outcome": [5, None]})
+>>> days = ["2024-02-07", "2024-02-08"]
+>>> columns = Columns({"day": (Type.DATE, days), "outcome": (Type.INTEGER, [5, None])})
 >>> columns.to_arrow().schema.types
 [DataType(date32[day]), DataType(int64)]
 >>> columns.to_pandas().dtypes.astype(str).tolist()
@@ -17,7 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     import polars as pl
@@ -67,23 +67,24 @@ def type_of_numbers(numbers: Sequence[object]) -> Type:
 @final
 @dataclass(frozen=True)
 class Columns:
-    """Columns of one length.
+    """Columns of one length, by their names.
 
     Attributes:
-        types: of each column, by its name, in order.
-        values: as they are published: dates and times as ISO text.
+        typed: the type of each and its values, as they are published: dates and times as ISO text.
     """
 
-    types: Mapping[str, Type]
-    values: Mapping[str, list[object]]
+    typed: Mapping[str, tuple[Type, Sequence[object]]]
+
+    def values(self) -> dict[str, list[object]]:
+        """Return the values as they are published."""
+        return {name: list(values) for name, (_, values) in self.typed.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas DataFrame of pandas' nullable types."""
         import pandas as pd  # noqa: PLC0415 - optional
 
-        return pd.DataFrame(
-            {name: pd.Series(self._read(name), dtype=_PANDAS[kind]) for name, kind in self.types.items()}
-        )
+        read = {name: pd.Series(values, dtype=_PANDAS[kind]) for name, kind, values in self._read()}
+        return pd.DataFrame(read)
 
     def to_polars(self) -> pl.DataFrame:
         """Return a polars DataFrame."""
@@ -97,7 +98,7 @@ class Columns:
             Type.DATE: pl.Date(),
             Type.TIME: pl.Datetime("us"),
         }
-        return pl.DataFrame([pl.Series(name, self._read(name), types[kind]) for name, kind in self.types.items()])
+        return pl.DataFrame([pl.Series(name, values, types[kind]) for name, kind, values in self._read()])
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table."""
@@ -111,9 +112,10 @@ class Columns:
             Type.DATE: pa.date32(),
             Type.TIME: pa.timestamp("us"),
         }
-        return pa.table({name: pa.array(self._read(name), types[kind]) for name, kind in self.types.items()})
+        return pa.table({name: pa.array(values, types[kind]) for name, kind, values in self._read()})
 
-    def _read(self, name: str) -> list[object]:
-        """Return the values of a column in Python's types."""
-        read = _READ[self.types[name]]
-        return [None if value is None else read(value) for value in self.values[name]]
+    def _read(self) -> Iterator[tuple[str, Type, list[object]]]:
+        """Yield each column with its values in Python's types."""
+        for name, (kind, values) in self.typed.items():
+            read = _READ[kind]
+            yield name, kind, [None if value is None else read(value) for value in values]

@@ -1,4 +1,4 @@
-"""Markup: public facts as a small HTML table, for notebooks. Everything is escaped.
+"""Markup: public facts in words, and as a small HTML table for notebooks, in which everything is escaped.
 
 >>> table(["a", "b"], [["<1>", 2]])
 '<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>&lt;1&gt;</td><td>2</td></tr></tbody></table>'
@@ -52,3 +52,21 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
             return f"from {number(low)}"
         case (low, high):
             return f"{number(low)} to {number(high)}"
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a count of things.
+
+    >>> counted(1, "hit"), counted(1200, "hit"), counted(2, "entry", "entries")
+    ('1 hit', '1,200 hits', '2 entries')
+    """
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text of a length at most.
+
+    >>> cut("a long text", 7)
+    'a long…'
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -6,9 +6,9 @@ import pytest
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, exact_hits, sparse_vector_epsilon
+from targetcharge.accounting.catalogue import catalogue
 from targetcharge.accounting.curves import BoundedRange, Concentrated, Gaussian, Pure
 from targetcharge.accounting.exact import lattice as lattice_module
-from targetcharge.accounting.plan import catalogue
 
 BUDGET = tc.Budget(1.0, 1e-6)
 TARGETS = [
@@ -166,3 +166,17 @@ def test_where_a_sparse_meter_buys_hundreds_they_are_not_counted():
     assert tc.plan(BUDGET, query_epsilon=0.01).sparse is None
     assert tc.plan(BUDGET, query_epsilon=0.0001).sparse is None
     assert tc.plan(BUDGET, hits=229).sparse.standard_deviation < 50
+
+
+def test_a_plan_is_a_frame_and_a_table_for_notebooks():
+    plan = tc.plan(tc.Budget(1.0, 1e-6), hits=20)
+    frame = plan.to_pandas()
+    assert list(frame["accounting"]) == [row.accounting for row in plan.all_rows]
+    assert list(frame["hits"].fillna(0)) == [row.hits or 0 for row in plan.all_rows]
+    assert frame["query_epsilon"][len(plan.rows) - 1] == plan["exact"].query_epsilon
+    html = plan._repr_html_()
+    assert f"<td>exact</td><td>hits</td><td>{plan['exact'].query_epsilon:.4g}</td>" in html
+    assert "A budget of (1, 1e-06) at 20 hits" in html
+    by_query = tc.plan(tc.Budget(1.0, 1e-6), query_epsilon=0.05)
+    assert f"<td>{by_query['exact'].hits} hits</td>" in by_query._repr_html_()
+    assert dict(frame.dtypes) == dict(by_query.to_pandas().dtypes)

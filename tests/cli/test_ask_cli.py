@@ -10,8 +10,8 @@ from tests.cli.conftest import EXACT, TERMS, hits, least, most, noise
 
 import targetcharge as tc
 from targetcharge import engines
-from targetcharge.cli import words
 from targetcharge.engines.duckdb import DuckDBEngine
+from targetcharge.ledger import words
 from targetcharge.ledger.sqlite import database
 from targetcharge.sessions.reading import Reading
 from targetcharge.tables import measured
@@ -152,7 +152,7 @@ def test_csv_is_rows():
         (["age > 65"], "count(age > 65): ", True),
         (["age > 65", "--between", 10_000, 30_000], "between 10000 and 30000: between", True),
         (["age > 65", "--between", 100, 200], "above (95% interval: from {least}), free", False),
-        (["age > 65", "--side", 10_000], "side of 10000): above", False),
+        (["age > 65", "--side", 10_000], "side of 10000: above", False),
         (["--prior", 30_000, "--tolerance", 5000], "count(*): unchanged from 30,000", False),
         (["--prior", 10_000, "--tolerance", 5000], "count(*): ", True),
         (["--prior", 30_000, "--tolerance", 5000, "--threshold", 9000], "count(*) >= 9000: unchanged", False),

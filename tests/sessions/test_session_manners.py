@@ -168,7 +168,7 @@ def test_what_things_look_like():
     release = session.release(gives("secret", name="age"), set())
     assert repr(session) == f"<session, budget ({session.meter.guarantee.epsilon:g}, 1e-06), exact meter>"
     assert repr(release) == "Release(released=False, outcome=None, price=0.0, seq=1)"
-    assert repr(session.transcript) == "<transcript, 1 answers>"
+    assert repr(session.transcript) == "<transcript, 1 answer>"
     kept = "Pending(release=1, algorithm='age', epsilon=0.1, delta=0.0, scale=0.0, snapshot=0)"
     assert repr(session._ledger.pending_outcome(1)) == kept
     assert "secret" not in repr(session.transcript[0])

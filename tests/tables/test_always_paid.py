@@ -186,7 +186,7 @@ def test_a_histogram_has_its_price_once_and_is_one_entry(meter):
         (kept,) = t.transcript
         assert kept.outcome == tuple(answer.outcome for answer in answers)
         assert (kept.seq, kept.hit, kept.key, kept.interval) == (1, True, None, None)
-        assert repr(answers) == "<7 answers, 1 hits>"
+        assert repr(answers) == "<7 answers, 1 hit>"
 
 
 def test_a_smaller_epsilon_is_more_noise_at_its_own_price():

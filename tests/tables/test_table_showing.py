@@ -68,7 +68,7 @@ def test_answers_are_no_markup(t):
         text = read(answers)
         assert answers.hits
         assert "script" in text
-        assert "2 answered" in text
+        assert "2 answers" in text
     by_two = t.watch(None, ["kind", SCRIPT], [(SCRIPT, 1), ("b", 1)], 5000)
     assert SCRIPT in read(by_two)
 
@@ -137,3 +137,86 @@ def test_a_table_that_is_closed_twice_is_closed():
         t.count()
     assert "patient" in repr(t)
     assert str(t.describe().unit) == "units of patient"
+
+
+# In a line, and in frames.
+
+
+def test_an_answer_is_printed_in_a_line():
+    with opened() as t:
+        hit, miss, paid = t.above("kind = 'a'", 3000), t.above("kind = 'a'", 9000), t.count()
+        release = t.release(None, 1_000_000)
+        lines = [str(answer) for answer in (hit, miss, paid, release)]
+        low, high = hit.interval
+        assert lines[0] == (
+            f"count(kind = 'a') >= 3000: {hit.outcome:,} (95% interval: {low:,} to {high:,}), a hit, which costs 1"
+        )
+        assert lines[1].startswith("count(kind = 'a') >= 9000: below the threshold (95% interval: up to")
+        assert lines[1].endswith("free")
+        assert lines[3] == f"release {release.seq}, count(*): not published yet, free"
+        published = str(release.revise(1000))
+        assert published.startswith(f"release {release.seq}, count(*): ")
+        assert published.endswith(", a hit, which costs 1")
+        assert "95% interval" in published
+
+
+def test_answers_are_printed_in_a_line_with_their_first_hits():
+    with opened(hits=7) as t:
+        watched = t.watch(None, "kind", ["a", "c", "b"], 2000)
+        values = [answer.outcome for answer in watched.hits]
+        assert str(watched) == (
+            f"count(*) by kind >= 2000: 3 answers, 2 hits (a {values[0]:,}; b {values[1]:,}), which cost 2"
+        )
+        assert repr(watched) == "<3 answers, 2 hits>"
+        assert str(t.watch(None, "kind", ["c"], 2000)) == "count(*) by kind >= 2000: 1 answer, 0 hits, free"
+        many = str(t.histogram(None, "doctor", range(5)))
+        assert many.startswith("histogram of count(*) by doctor: 5 answers, 1 hit (0 ")
+        assert many.endswith(" and 2 more), which cost 1")
+        spent = str(t.watch(None, "doctor", range(9), -3000))
+        assert "; 5 not answered: " in spent
+        assert "\n" not in spent
+
+
+def test_picks_and_marks_are_said_in_words():
+    with opened(meter="renyi") as t:
+        best = t.top(None, "kind", ["a", "b"], 1, values=False)
+        assert "a picked" in str(best)
+        assert "picked" in read(best)
+        side, same = t.side("kind = 'a'", 3000), t.count("kind = 'a'", prior=6000, tolerance=1000)
+        assert str(side).startswith("count(kind = 'a') side of 3000: above")
+        assert str(same).startswith("count(kind = 'a'): unchanged from 6,000")
+        assert "unchanged from 6,000" in read(same)
+
+
+def test_a_table_shows_what_may_be_asked_and_what_is_left_of_its_budget(t):
+    t.count()
+    text = read(t)
+    assert "1 used" in text
+    assert "sum_above(column, lower, upper, threshold, where)" in text
+    assert SCRIPT in text
+
+
+def test_a_transcript_is_shown_without_markup_and_in_part(t):
+    t.above(WHERE, 3000)
+    assert SCRIPT.replace("'", "''") in read(t.transcript)
+    assert repr(t.transcript) == "<transcript, 1 answer>"
+    t.watch(None, "doctor", range(60), 5000)
+    text = read(t.transcript)
+    assert "61 answers, the last 50 of them shown" in text
+    assert SCRIPT.replace("'", "''") not in text
+
+
+def test_a_transcript_is_a_frame_of_fixed_types():
+    with opened(meter="renyi") as t:
+        empty = t.transcript.to_pandas()
+        t.side("kind = 'a'", 3000)
+        t.watch(None, ["kind", "old"], [("a", True), ("c", True)], 2000)
+        frame = t.transcript.to_pandas()
+        assert dict(empty.dtypes) == dict(frame.dtypes)
+        answers = list(t.transcript)
+        assert list(frame["seq"]) == [1, 2, 3]
+        assert list(frame["text"].fillna("")) == ["above", "", ""]
+        assert list(frame["key"].fillna("")) == ["", "a · True", "c · True"]
+        assert list(frame["outcome"].fillna(-1)) == [-1, answers[1].outcome, -1]
+        assert list(frame["price"]) == [answer.price for answer in answers]
+        assert abs(frame["received"][0].timestamp() - answers[0].received) < 1e-5

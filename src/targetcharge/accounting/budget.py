@@ -38,6 +38,10 @@ class Budget:
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
         object.__setattr__(self, "delta", checks.delta(self.delta))
 
+    def __str__(self) -> str:
+        """Return ε and δ as a reader likes them."""
+        return f"({self.epsilon:g}, {self.delta:g})"
+
 
 def check_budget(budget: Budget) -> Budget:
     """Return a budget; refuse anything else."""

@@ -15,10 +15,12 @@ from targetcharge.accounting.targets.plain import in_words
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.results import console, note
-from targetcharge.cli.words import PICKED, counted, key, line, moment, outcome
+from targetcharge.cli.words import moment
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
+from targetcharge.ledger.words import PICKED, key, line, outcome
+from targetcharge.markup import counted
 from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.opening import ledger_place
 
@@ -121,7 +123,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         **_noise(terms),
         "hits used": " / ".join(_used(inspection)),
         "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
-        _HELD: f"{inspection.held.count} hits",
+        _HELD: counted(inspection.held.count, "hit"),
         "releases pending": f"{inspection.pending}",
         "δ of computations": f"{from_grains(state.sums.delta):g} of {terms.computation_delta:g}",
         "last entry": f"{state.last_entry}",
@@ -180,7 +182,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             count, paid = counted(len(entry), "answer"), f"{len(hits):,} × {price}" if hits else "free"
             return received, f"{count} of {what}", outcomes, price if len(hits) == 1 else paid
         case Spent(why, _, count, algorithm):
-            return "", f"reservation {why} {algorithm}".strip(), "", f"{count} hits"
+            return "", f"reservation {why} {algorithm}".strip(), "", counted(count, "hit")
         case DeltaSpent(grains):
             return "", "a computation's δ", "", f"{from_grains(grains):g}"
         case Restored(number):

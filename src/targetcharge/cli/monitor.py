@@ -27,10 +27,11 @@ from targetcharge.cli.errors import FIRED, INTERRUPTED, Mistake, given_by, writt
 from targetcharge.cli.monitor_file import read_file
 from targetcharge.cli.questions import names_of
 from targetcharge.cli.results import note
-from targetcharge.cli.words import counted, listed
+from targetcharge.cli.words import listed
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
+from targetcharge.markup import counted
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.monitor import opening_for

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 import targetcharge as tc
-from targetcharge.accounting.plan import EVERY_QUESTION, HITS, INDIVIDUAL, SPARSE, TABLE
+from targetcharge.accounting.catalogue import HITS
+from targetcharge.accounting.plan import INDIVIDUAL, SPARSE, TABLE
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.errors import InvalidParameter
 
@@ -76,7 +77,7 @@ def plan(
         typer.echo(json.dumps(planned.as_dict(), indent=2, ensure_ascii=False))
         return
     console = Console()
-    console.print(_table(planned, by_hits=query_epsilon is not None))
+    console.print(_table(planned))
     if planned.advice:
         console.print(planned.advice, highlight=False)
     if plot is not None:
@@ -104,22 +105,13 @@ def target_of(name: TargetName, width: int | None, q: float | None, caution: flo
     return targets[name]
 
 
-def _table(planned: tc.Plan, *, by_hits: bool) -> Table:
-    budget = planned.budget
-    given = f"query ε {planned.rows[0].query_epsilon:g}" if by_hits else f"{planned.rows[0].hits} hits"
-    table = Table(title=f"A budget of ({budget.epsilon:g}, {budget.delta:g}) at {given}", title_justify="left")
-    rows = planned.all_rows
-    noted = any(row.note for row in rows)
-    figures = "buys" if by_hits else "query ε", "noise"
-    for head in ("accounting", "pays for", *figures, *(["note"] if noted else [])):
-        table.add_column(head, justify="right" if head in figures else "left")
+def _table(planned: tc.Plan) -> Table:
+    table = Table(title=planned.title, title_justify="left")
+    heads, rows = planned.table_in_words
+    for head in heads:
+        table.add_column(head, justify="right" if head in ("buys", "query ε", "noise") else "left")
     for row in rows:
-        query = "" if row.query_epsilon is None else f"{row.query_epsilon:.4g}"
-        counted = "questions" if row.pays_for == EVERY_QUESTION else "hits"
-        bought = "" if row.hits is None else f"{row.hits:,} {counted}"
-        noise = "" if row.standard_deviation is None else f"±{row.standard_deviation:.3g}"
-        cells = row.accounting, row.pays_for, bought if by_hits else query, noise, *([row.note] if noted else [])
-        table.add_row(*cells, style="bold" if row.accounting in ("exact", TABLE, INDIVIDUAL, SPARSE) else None)
+        table.add_row(*row, style="bold" if row[0] in ("exact", TABLE, INDIVIDUAL, SPARSE) else None)
     return table
 
 

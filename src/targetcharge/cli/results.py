@@ -15,11 +15,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from targetcharge import markup
-from targetcharge.cli import words
 from targetcharge.cli.errors import INTERRUPTED, sentence
-from targetcharge.cli.words import counted, listed
+from targetcharge.cli.words import listed
 from targetcharge.errors import TargetChargeError
-from targetcharge.ledger import Unit
+from targetcharge.ledger import Unit, words
+from targetcharge.markup import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -218,10 +218,7 @@ def _show(results: Results) -> None:
     if results.checked.by_key:
         _show_keys(results, [row[:-1] for answer, row in rows if answer.hit], out)
     elif len(answers) == 1 and not results.unanswered and len(results.checked.heads) == 1:
-        outcome, interval, cost = _words(answers[0])
-        wide = f" (95% interval: {interval})" if interval else ""
-        paid = f"a hit, which costs {cost}" if answers[0].hit else cost
-        out.print(f"{answers[0].algorithm}: {outcome}{wide}, {paid}")
+        out.print(str(answers[0]))
     elif answers:
         out.print(grid([*results.checked.heads, "answer", "95% interval", "cost"], [row for _, row in rows]))
     if results.unanswered:
@@ -250,7 +247,7 @@ def _show_keys(results: Results, hits: list[list[str]], out: Console) -> None:
 def _words(answer: tc.Answer) -> tuple[str, str, str]:
     """Return answer, interval and cost."""
     cost = f"{answer.price:.4g}" if answer.hit else "free"
-    return words.outcome(answer, "below the threshold"), markup.interval(answer.interval), cost
+    return words.outcome(answer), markup.interval(answer.interval), cost
 
 
 def _closing(results: Results) -> str:

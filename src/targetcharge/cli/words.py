@@ -1,36 +1,26 @@
-"""Words: numbers, moments and outcomes as a reader likes them. The report's templates use them as filters.
+"""Words: numbers and moments as a reader likes them. The report's templates use them as filters.
 
 >>> small(1e-6), small(2.5e-9), times(0.5), times(30.0), epsilon(7.9801), epsilon(12345.6)
 ('10⁻⁶', '2.5 × 10⁻⁹', '1.65', '1.07 × 10¹³', '7.981', '12,346')
->>> chance(0.25), chance(0.0035), chance(2.4e-5), share(1, 8), several([1, 2, 30]), cut("a long text", 7)
-('25%', '0.35%', '1 in 42,000', '12%', '1 to 30', 'a long…')
->>> counted(1, "hit"), counted(1200, "hit"), counted(2, "entry", "entries"), moment(0.0)
-('1 hit', '1,200 hits', '2 entries', '1970-01-01 00:00:00')
+>>> chance(0.25), chance(0.0035), chance(2.4e-5), share(1, 8), several([1, 2, 30]), moment(0.0)
+('25%', '0.35%', '1 in 42,000', '12%', '1 to 30', '1970-01-01 00:00:00')
 >>> instant(0.0, 30 * 86_400), instant(0.0, 7200), instant(0.0, 90)
 ('1 Jan 1970', '1 Jan 00:00', '00:00:00')
 """
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import markup
-from targetcharge.outcomes import BOUNDARY, UNCHANGED, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from targetcharge.ledger import Answer
+    from collections.abc import Sequence
 
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LONGEST: Final = 80
 _MOST_LISTED: Final = 20
-PICKED: Final = "picked"
-"""What an answer says that names a key, and tells no number of it."""
-
 _LARGEST: Final = 700.0  # an ε of which the factor is still a number; nobody has a larger one
 
 
@@ -72,11 +62,6 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f}%" if whole else "0%"
 
 
-def counted(count: int, singular: str, plural: str = "") -> str:
-    """Return a count of things."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
 def listed(parts: Sequence[str]) -> str:
     """Return the first few of many, and how many more there are."""
     more = f" and {len(parts) - _MOST_LISTED:,} more" if len(parts) > _MOST_LISTED else ""
@@ -87,11 +72,6 @@ def several(values: Sequence[float]) -> str:
     """Return a value or, of several in order, the range; a dash for none."""
     ends = map(markup.number, (*values[:1], *values[-1:]))
     return " to ".join(dict.fromkeys(ends)) or "–"
-
-
-def cut(text: str, longest: int) -> str:
-    """Return a text of a length at most."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def moment(seconds: float) -> str:
@@ -105,31 +85,3 @@ def instant(seconds: float, span: float) -> str:
     if span >= 4 * 86_400:
         return f"{at.day} {at:%b %Y}"
     return f"{at.day} {at:%b %H:%M}" if span >= 600 else f"{at:%H:%M:%S}"
-
-
-def outcome(answer: Answer, nothing: str = "nothing") -> str:
-    """Return what an answer published, cut to a line."""
-    if answer.outcome is None:
-        return PICKED if answer.hit and '"picks":' in answer.question else nothing
-    if isinstance(answer.outcome, bool):
-        return "yes" if answer.outcome else "no"
-    if answer.outcome is UNCHANGED:
-        return f"unchanged from {markup.number(answer.prior)}"
-    if isinstance(answer.outcome, tuple) and '"histogram":' in answer.question:
-        return counted(len(answer.outcome), "count")
-    return "too close to call" if answer.outcome is BOUNDARY else line(answer.outcome)
-
-
-def key(answer: Answer) -> str:
-    """Return the key of an answer, or the candidate of a selection that has none; empty if there is neither."""
-    if answer.key is not None:
-        return " · ".join(map(line, answer.key if isinstance(answer.key, tuple) else (answer.key,)))
-    return "" if answer.candidate is None else f"candidate {answer.candidate}"
-
-
-def line(value: object, longest: int = _LONGEST, write: Callable[[object], str] = markup.number) -> str:
-    """Return a value cut to a line; in hexadecimal if Python refuses to write it in decimal."""
-    try:
-        return cut(write(value), longest)
-    except ValueError:
-        return cut(json.dumps(to_plain(value)), longest)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn, final
 import numpy as np
 
 from targetcharge import markup
+from targetcharge.ledger import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,14 +95,18 @@ class Answer:
         """Return which of the session's meters it hit: one, unless there are alternatives."""
         return tuple(grains > 0 for grains in self.grains)
 
+    def __str__(self) -> str:
+        """Return question, key, outcome, 95% interval and cost, in a line."""
+        return words.sentence(self)
+
     def _repr_html_(self) -> str:
         """Return the answer as HTML, for notebooks."""
         facts = {
             "question": self.algorithm,
-            "key": self.key,
-            "outcome": markup.number(self.outcome) if self.outcome is not None else "nothing",
+            "key": words.key(self),
+            "outcome": words.outcome(self),
             "95% interval": markup.interval(self.interval),
-            "hit": f"yes, price {self.price:.4g}" if self.hit else "no, free",
+            "cost": words.cost(self.price, hit=self.hit),
             "number": self.seq,
         }
         return markup.table([], [(name, value) for name, value in facts.items() if value not in (None, "")])

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, NoReturn, final, overload
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NoReturn, final, overload
 
 from targetcharge import checks, markup
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger import BatchEntry
+from targetcharge.frames import Columns, Type
+from targetcharge.ledger import BatchEntry, words
 from targetcharge.ledger.entries import answers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import pandas as pd
+
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.meter import Meter, Odometer, Price, Tariff, Totals
     from targetcharge.accounting.targets import Target
     from targetcharge.ledger import Answer, Ledger
+
+_SHOWN: Final = 50
+"""Answers that a notebook shows."""
 
 
 @final
@@ -93,9 +101,9 @@ class Reading:
         meter, noise = self._find(), ""
         if self.standard_deviation is not None:
             noise = f", standard deviation of a count {self.standard_deviation:.4g}"
-        if meter.individual:
-            return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} for each unit in all{noise}>"
-        return f"<{meter.tariff.name} meter, {meter.hits} hits, {meter.hits_left} left{noise}>"
+        left = "for each unit in all" if meter.individual else "left"
+        hits = f"{markup.counted(meter.hits, 'hit')}, {meter.hits_left:,} {left}"
+        return f"<{meter.tariff.name} meter, {hits}{noise}>"
 
 
 def _hits_in_words(meter: Meter) -> str:
@@ -156,9 +164,73 @@ class Transcript:
 
     def __repr__(self) -> str:
         """Return a hint of what it is."""
-        return f"<transcript, {len(self)} answers>"
+        return f"<transcript, {markup.counted(len(self), 'answer')}>"
+
+    def _repr_html_(self) -> str:
+        """Return the last answers as a table, for notebooks."""
+        count, last = len(self), self.last(_SHOWN)
+        rows = [
+            [
+                answer.seq,
+                answer.algorithm,
+                words.key(answer),
+                words.outcome(answer),
+                markup.interval(answer.interval),
+                words.cost(answer.price, hit=answer.hit),
+            ]
+            for answer in last
+        ]
+        more = f", the last {len(last)} of them shown" if count > len(last) else ""
+        heads = ["number", "question", "key", "outcome", "95% interval", "cost"]
+        return markup.table(heads, rows, f"{markup.counted(count, 'answer')}{more}")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all answers as a pandas DataFrame; its types are the same whatever they are.
+
+        An outcome that is no number is in the column `text`, and times are universal time.
+        """
+        answers = list(self)
+        ends = [answer.interval or (None, None) for answer in answers]
+        return Columns(
+            {
+                "seq": (Type.INTEGER, [answer.seq for answer in answers]),
+                "received": (Type.TIME, [_instant(answer.received) for answer in answers]),
+                "question": (Type.TEXT, [answer.algorithm for answer in answers]),
+                "key": (Type.TEXT, [words.key(answer) or None for answer in answers]),
+                "outcome": (Type.NUMBER, [_number(answer.outcome) for answer in answers]),
+                "text": (Type.TEXT, [_text(answer.outcome) for answer in answers]),
+                "hit": (Type.BOOLEAN, [answer.hit for answer in answers]),
+                "price": (Type.NUMBER, [answer.price for answer in answers]),
+                "low": (Type.NUMBER, [_number(low) for low, _ in ends]),
+                "high": (Type.NUMBER, [_number(high) for _, high in ends]),
+                "scale": (Type.NUMBER, [answer.scale for answer in answers]),
+                "snapshot": (Type.INTEGER, [answer.snapshot for answer in answers]),
+            }
+        ).to_pandas()
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: the ledger behind it also holds what is pending."""
         msg = "a transcript cannot be pickled or copied: take list(transcript), the answers"
         raise NotAllowed(msg)
+
+
+def _instant(seconds: float) -> str:
+    """Return a moment as ISO text, in universal time."""
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
+
+
+def _number(outcome: object) -> float | None:
+    """Return an outcome that is a number, as near as a double is; of others None."""
+    if isinstance(outcome, bool) or not isinstance(outcome, int | float):
+        return None
+    try:
+        return float(outcome)
+    except OverflowError:
+        return None
+
+
+def _text(outcome: object) -> str | None:
+    """Return an outcome that is no number, as text."""
+    if outcome is None or _number(outcome) is not None:
+        return None
+    return words.line(outcome, sys.maxsize)

@@ -19,6 +19,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, final
 
 from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.ledger import words
 from targetcharge.sessions.select import plain_number
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Release:
         outcome: what was published; None while it is pending.
         price: what it cost: 0 while it is pending.
         seq: of the release, by which it is known.
+        algorithm: the name of what was drawn; empty if that is not known.
         scale: of the noise; 0 if there is no such figure.
         interval: where the true value lies, once it is published: for at least 95% of all draws.
     """
@@ -51,6 +53,15 @@ class Release:
     _session: Session = field(repr=False, compare=False)
     scale: float = field(default=0.0, repr=False)
     interval: Interval | None = field(default=None, repr=False)
+    algorithm: str = field(default="", repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return what waits or was published, with its 95% interval, and the cost, in a line."""
+        about = f"release {self.seq}" + (f", {self.algorithm}" if self.algorithm else "")
+        if not self.released:
+            return f"{about}: not published yet, free"
+        published = words.with_interval(words.line(self.outcome), self.interval)
+        return f"{about}: {published}, {words.cost(self.price, hit=True)}"
 
     def revise(self, when: When) -> Release:
         """Add values to those that may be published. The outcome is not drawn again and δ not spent again.

@@ -357,7 +357,7 @@ class Session:
 
     def _released(self, answer: Answer) -> Release:
         seq, accuracy = answer.release or answer.seq, (answer.scale, answer.interval)
-        return Release(answer.hit, answer.outcome, answer.price, seq, self, *accuracy)
+        return Release(answer.hit, answer.outcome, answer.price, seq, self, *accuracy, answer.algorithm)
 
     @property
     def pending(self) -> tuple[Release, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast, final, overload
 from targetcharge import markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
 from targetcharge.frames import Columns, Type
-from targetcharge.ledger import Answer
+from targetcharge.ledger import Answer, words
 from targetcharge.tables.column_types import ColumnTypes
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Compare = Callable[[Answer, Answer], Difference]
 
 _SHOWN = 50
+_LISTED = 3
 _OTHERS = ("outcome", "text", "hit", "low", "high", "scale", "seq")
 
 
@@ -110,7 +111,7 @@ class Answers(Sequence["Answer"]):
         Answers of `ask_many`, which may be "unchanged" or "above" instead of a number, have a column `text` for
         that after the outcome. A column of keys that is called like one of these gets an underscore.
         """
-        return dict(self._columns().values)
+        return self._columns().values()
 
     def _columns(self) -> Columns:
         types, answers = self._types, self._answers
@@ -119,21 +120,22 @@ class Answers(Sequence["Answer"]):
         outcomes = [_plain(answer.outcome) for answer in answers]
         texts: list[object] = [outcome if isinstance(outcome, str) else None for outcome in outcomes]
         numbers = [None if isinstance(outcome, str) else outcome for outcome in outcomes]
-        by = _different(types.by)
-        kinds = dict(zip(by, types.keys, strict=True))
-        values: dict[str, list[object]] = {name: [key[place] for key in keys] for place, name in enumerate(by)}
-        others: list[tuple[str, Type, list[object]]] = [
-            ("outcome", types.number, numbers),
-            *([("text", Type.TEXT, texts)] if types.marks else []),
-            ("hit", Type.BOOLEAN, [answer.hit for answer in answers]),
-            ("low", types.number, [low for low, _ in ends]),
-            ("high", types.number, [high for _, high in ends]),
-            ("scale", Type.NUMBER, [answer.scale for answer in answers]),
-            ("seq", Type.INTEGER, [answer.seq for answer in answers]),
-        ]
-        for name, kind, column in others:
-            kinds[name], values[name] = kind, column
-        return Columns(kinds, values)
+        typed: dict[str, tuple[Type, list[object]]] = {
+            name: (kind, [key[place] for key in keys])
+            for place, (name, kind) in enumerate(zip(_different(types.by), types.keys, strict=True))
+        }
+        return Columns(
+            {
+                **typed,
+                "outcome": (types.number, numbers),
+                **({"text": (Type.TEXT, texts)} if types.marks else {}),
+                "hit": (Type.BOOLEAN, [answer.hit for answer in answers]),
+                "low": (types.number, [low for low, _ in ends]),
+                "high": (types.number, [high for _, high in ends]),
+                "scale": (Type.NUMBER, [answer.scale for answer in answers]),
+                "seq": (Type.INTEGER, [answer.seq for answer in answers]),
+            }
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas DataFrame; its types follow from what was asked, whatever came of it."""
@@ -149,25 +151,32 @@ class Answers(Sequence["Answer"]):
 
     def __repr__(self) -> str:
         """Return how it went; public."""
+        return f"<{self._counted()}{self._left_out()}>"
+
+    def __str__(self) -> str:
+        """Return what was asked, the first hits with their outcomes, and the cost, in a line."""
+        names = list(dict.fromkeys(answer.algorithm for answer in self._answers))
+        asked = f"{names[0]}: " if len(names) == 1 else ""
+        cost = sum(answer.price for answer in self._answers)
+        paid = f", which cost {cost:.4g}" if cost else ", free"
+        hits = [f"{_about(answer)} {words.outcome(answer)}" for answer in self.hits[:_LISTED]]
+        more = f" and {len(self.hits) - _LISTED:,} more" if len(self.hits) > _LISTED else ""
+        listed = f" ({'; '.join(hits)}{more})" if hits else ""
+        return f"{asked}{self._counted()}{listed}{paid}{self._left_out()}"
+
+    def _counted(self) -> str:
         hits = len({answer.seq for answer in self.hits})  # all numbers of a histogram are one
-        counted = f"{len(self):,} answers, {hits:,} hits"
-        if not self.stopped:
-            return f"<{counted}>"
-        return f"<{counted}; {len(self.unanswered):,} not answered: {self.stopped}>"
+        return f"{markup.counted(len(self), 'answer')}, {markup.counted(hits, 'hit')}"
+
+    def _left_out(self) -> str:
+        return f"; {len(self.unanswered):,} not answered: {self.stopped}" if self.stopped else ""
 
     def _repr_html_(self) -> str:
         """Return the hits as a table."""
-        hits = self.hits
-        rows = [
-            [
-                answer.algorithm if answer.key is None else answer.key,
-                markup.number(answer.outcome),
-                markup.interval(answer.interval),
-            ]
-            for answer in hits[:_SHOWN]
-        ]
-        more = f", {len(hits) - _SHOWN:,} of them not shown" if len(hits) > _SHOWN else ""
-        caption = f"{len(self):,} answered, {len(hits):,} hits{more}. {self.stopped}".strip()
+        shown = self.hits[:_SHOWN]
+        rows = [[_about(answer), words.outcome(answer), markup.interval(answer.interval)] for answer in shown]
+        more = f", {len(self.hits) - _SHOWN:,} of them not shown" if len(self.hits) > _SHOWN else ""
+        caption = f"{self._counted()}{more}. {self.stopped}".strip()
         return markup.table([", ".join(self._types.by), "noisy value", "95% interval"], rows, caption)
 
 
@@ -264,3 +273,8 @@ def _different(names: Sequence[str]) -> list[str]:
 
 def _plain(outcome: object) -> object:
     return outcome.value if isinstance(outcome, Enum) else outcome
+
+
+def _about(answer: Answer) -> str:
+    """Return the key that an answer is about; of a question in a batch, its words."""
+    return words.key(answer) or answer.algorithm

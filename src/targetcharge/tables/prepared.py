@@ -229,7 +229,8 @@ class Prepared:
             read: the number; left out for `self.read`.
         """
         inner = gauged(self.in_steps(read or self.read), self.gauge)
-        return replace(inner, default_target=inner.default_target or NotPrior(None), question=self.record)
+        target = inner.default_target or NotPrior(None)
+        return replace(inner, name=self.name, default_target=target, question=self.record)
 
     def in_steps(self, read: Read) -> Algorithm:
         """Return the algorithm that answers in steps of the grid."""

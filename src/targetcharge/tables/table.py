@@ -487,6 +487,10 @@ class Table:
         budget = self._session.meter.guarantee
         return f"<table of {self._unit}, budget ({budget.epsilon:g}, {budget.delta:g})>"
 
+    def _repr_html_(self) -> str:
+        """Return what may be asked, and how the meter stands, for notebooks."""
+        return self.meter._repr_html_() + self.describe()._repr_html_()
+
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: two tables would spend one budget twice."""
         msg = "a table cannot be pickled or copied: open it again on the same ledger"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 
 from targetcharge.accounting.baselines import optimal_epsilon, optimal_hits
 from targetcharge.accounting.budget import Budget
+from targetcharge.accounting.catalogue import catalogue
 from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.accounting.meter import Meter, Price, Totals
 from targetcharge.accounting.meter.at_least import GumbelTariff, sparse_tariff
 from targetcharge.accounting.meter.tariff import ExactTariff, RenyiTariff, Tariff, first_move, kind_of_all
 from targetcharge.accounting.offsets import gumbel_epsilon
 from targetcharge.accounting.offsets.bounds import Coupling
-from targetcharge.accounting.plan import catalogue
 from targetcharge.accounting.renyi import (
     best_order_for_budget,
     best_order_for_hits,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from targetcharge import markup
-from targetcharge.cli.words import counted, instant
+from targetcharge.cli.words import instant
+from targetcharge.markup import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,6 +28,7 @@ from targetcharge.cli.report.charts import curve, timeline
 from targetcharge.cli.report.history import read_history
 from targetcharge.cli.results import note
 from targetcharge.errors import LedgerError, TargetChargeError
+from targetcharge.ledger.words import key, outcome
 from targetcharge.mechanisms.noise import CONFIDENCE
 from targetcharge.numerics.rounding import from_grains
 
@@ -72,7 +73,9 @@ def report(
     else:
         _write(place, html)
         contents = history.contents
-        typer.echo(f"{place}: {words.counted(contents.answers, 'answer')}, {words.counted(contents.hits, 'hit')}")
+        typer.echo(
+            f"{place}: {markup.counted(contents.answers, 'answer')}, {markup.counted(contents.hits, 'hit')}"
+        )
         if show and typer.launch(str(place.resolve())):
             note(f"no browser was found: open {place} yourself")
     if history.problem:
@@ -131,8 +134,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    numbers = (words.small, words.times, words.epsilon, words.chance, words.share, words.counted, words.several)
-    others = (words.moment, words.outcome, words.key, words.cut, markup.number, markup.interval)
+    numbers = (words.small, words.times, words.epsilon, words.chance, words.share, words.several, words.moment)
+    others = (outcome, key, markup.counted, markup.cut, markup.number, markup.interval)
     made.filters |= {function.__name__: function for function in (*numbers, *others)}
     return made
 
