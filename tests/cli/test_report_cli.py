@@ -16,6 +16,7 @@ from targetcharge.ledger import Answer
 from targetcharge.ledger.entries import Restored, Spent
 
 BUDGET = tc.Budget(3.0, 1e-6)
+COUNT = '{"what":{"count":null},"above":50}'
 
 
 @pytest.fixture(autouse=True)
@@ -192,10 +193,14 @@ def test_an_empty_ledger():
 def test_individual_charging_tells_no_hits_left(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "charging": "individual"})
     hits = [
-        Answer(900 + n, True, 1.0, n, "count(*) >= 50", (("NotPrior", None),), 0.1, grains=(1,))
+        Answer(900 + n, True, 1.0, n, "count(*) >= 50", (("NotPrior", None),), 0.1, grains=(1,), question=COUNT)
         for n in range(1, 31)
     ]
     page = reported(write(here / "i.db", terms, hits))
+    numbers = sum(answer.outcome for answer in hits)
+    bound = re.search(r"are of the units that still take part; at most ([0-9,]+) no longer do", page.told("meter"))
+    assert 1 < int(bound[1].replace(",", "")) * 7 / numbers < 1.02
+    assert "Every number is of the units that still take part, at the time of its answer." in page.told("asked")
     assert page.tiles()["hits"] == 30  # more than any unit's capacity
     meter = page.told("meter")
     assert "Every unit has a meter of its own, with room for 7 hits." in meter

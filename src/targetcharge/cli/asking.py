@@ -195,7 +195,7 @@ def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Res
             stop = until_printed.enter_context(stoppable())
             answers, error = _gather(checked, table, stop)
             interrupted, hurried = stop.wanted and error is None, stop.hurried
-            meter = standing(table, described)
+            meter = standing(table, described, checked.of_a_unit)
             results = Results(answers, checked, meter, str(opening.ledger), error, interrupted, hurried)
     except TargetChargeError as error:
         if results is None:

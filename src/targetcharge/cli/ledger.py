@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,12 +18,16 @@ from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annot
 from targetcharge.cli.results import console, note
 from targetcharge.cli.words import moment
 from targetcharge.ledger import Answer, BatchEntry
-from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, text_of
+from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, entry_of, text_of
 from targetcharge.ledger.sqlite import Inspection, inspect, verify
+from targetcharge.ledger.sqlite.database import Database
 from targetcharge.ledger.words import PICKED, key, line, outcome
 from targetcharge.markup import counted
 from targetcharge.numerics.rounding import from_grains
+from targetcharge.tables.individual.departures import Departures
+from targetcharge.tables.individual.departures import in_words as departed_in_words
 from targetcharge.tables.opening import ledger_place
+from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
     from targetcharge.ledger import Entry, Terms
@@ -59,6 +64,8 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
     ledger = ledger_of(file)
     inspection = inspect(ledger)
     plain = _plain_meter(inspection)
+    if inspection.individual:
+        plain["may_have_left"] = left = _may_have_left(ledger, inspection.terms)
     if as_json:
         typer.echo(json.dumps({**plain, "ledger": str(ledger)}, indent=2))
     else:
@@ -70,12 +77,23 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
             **{name: facts[name] for name in _OF_METER if name in facts},
             "a further hit costs": f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}{whose}",
         }
+        if inspection.individual:
+            rows["numbers"] = f"{TAKING_PART}; {departed_in_words(left)}"
         wide = max(map(len, rows))
         for name, value in rows.items():
             console().print(f"{name:<{wide}}  {value}")
         console().print("The budget holds for all that was and will be published, however it ends.")
     if inspection.restored:
         note(inspection.restored)
+
+
+def _may_have_left(ledger: Path, terms: Terms) -> int | None:
+    """Return at most how many units take no part any more; None if nothing that was published bounds it."""
+    departures = Departures.of_terms(terms)
+    with closing(Database(ledger, read_only=True)) as database:
+        for _, _, body, _ in database.rows():
+            departures.add(entry_of(body))
+    return departures.most()
 
 
 @app.command("show")

@@ -20,6 +20,8 @@ from targetcharge.cli.words import listed
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger import Unit, words
 from targetcharge.markup import counted
+from targetcharge.tables.individual.departures import in_words
+from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -54,6 +56,7 @@ class Checked:
         labels: of each question a value for each head.
         by_key: whether the heads are the columns of keys.
         selects: whether only the best of the questions are answered, as by a top.
+        of_a_unit: the most hits that one of the questions may charge a unit.
     """
 
     previews: Sequence[Preview]
@@ -63,6 +66,7 @@ class Checked:
     labels: Sequence[tuple[object, ...]]
     by_key: bool
     selects: bool = False
+    of_a_unit: int = 1
 
 
 @final
@@ -152,18 +156,20 @@ def _plain_outcome(outcome: object) -> object:
     return outcome.value if isinstance(outcome, Enum) else outcome
 
 
-def standing(table: tc.Table, described: Description) -> dict[str, Any]:
+def standing(table: tc.Table, described: Description, of_a_unit: int) -> dict[str, Any]:
     """Return how the meter stands, as plain data; without hits if the ledger cannot be read any more."""
     try:
         hits: tuple[int | None, int | None] = table.meter.hits, table.meter.hits_left
+        left = table.may_have_left(of_a_unit)
     except TargetChargeError:
-        hits = None, None
+        hits, left = (None, None), None
     return {
         "unit": described.unit.plain(),
         **{name: getattr(described, name) for name in ("meter", "charging", "query_epsilon")},
         "guarantee": {"epsilon": described.budget.epsilon, "delta": described.budget.delta},
         "hits": hits[0],
         "hits_left": hits[1],
+        **({"may_have_left": left} if described.charging == "individual" else {}),
     }
 
 
@@ -200,6 +206,8 @@ def show(results: Results, output: OutputOptions) -> None:
         typer.echo(json.dumps(results.plain(), indent=2))
     elif output.as_csv:
         typer.echo(results.csv(), nl=False)
+        if whose := _whose(results.standing):
+            note(whose.strip())
     else:
         _show(results)
     if results.error is not None:
@@ -254,12 +262,20 @@ def _closing(results: Results) -> str:
     standing, budget = results.standing, results.standing["guarantee"]
     left = "" if standing["hits_left"] is None else f", {counted(standing['hits_left'], 'hit')} left"
     if standing["charging"] == "individual":
-        left = f"; each unit takes part in {counted(standing['hits_left'], 'hit')} at most"
+        left = ""
+    answered = f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{_price(results)}{left}."
     return (
-        f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{_price(results)}{left}."
-        f" All that is ever published with {results.ledger} is"
+        f"{answered}{_whose(standing)} All that is ever published with {results.ledger} is"
         f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {Unit(**standing['unit'])}."
     )
+
+
+def _whose(standing: dict[str, Any]) -> str:
+    """Return whom the numbers are about where each unit has a budget of its own, as a sentence; else nothing."""
+    if standing["charging"] != "individual" or standing["hits_left"] is None:
+        return ""
+    each, departed = counted(standing["hits_left"], "hit"), in_words(standing["may_have_left"])
+    return f" Each unit takes part in {each} at most, and numbers are {TAKING_PART}; {departed}."
 
 
 def _price(results: Results) -> str:

@@ -248,6 +248,6 @@ def checked_keys(table: tc.Table, keys: WrittenKeys, question: Keyed) -> Checked
             return leaving(opened.iter_ask(prepared))
         return _at_once(cast("Answers", opened.ask(prepared)))
 
-    most = question.k if isinstance(question, Top) else len(labels)
-    selects = not isinstance(question, Watch)
-    return Checked([preview], batches, most, keys.by, labels, by_key=True, selects=selects)
+    k, selects = question.k if isinstance(question, Top) else 0, not isinstance(question, Watch)
+    count, each = k or len(labels), k or 1
+    return Checked([preview], batches, count, keys.by, labels, by_key=True, selects=selects, of_a_unit=each)

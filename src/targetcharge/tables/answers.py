@@ -166,7 +166,8 @@ class Answers(Sequence["Answer"]):
 
     def _counted(self) -> str:
         hits = len({answer.seq for answer in self.hits})  # all numbers of a histogram are one
-        return f"{markup.counted(len(self), 'answer')}, {markup.counted(hits, 'hit')}"
+        whose = f", {self._types.whose}" if self._types.whose else ""
+        return f"{markup.counted(len(self), 'answer')}, {markup.counted(hits, 'hit')}{whose}"
 
     def _left_out(self) -> str:
         return f"; {len(self.unanswered):,} not answered: {self.stopped}" if self.stopped else ""

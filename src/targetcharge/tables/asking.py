@@ -182,6 +182,7 @@ class Asker:
                 raise InvalidParameter(name, answer, "an answer whose question is known; of a selection the first")
             if isinstance(asked.measure, UnitValue):
                 raise InvalidParameter(name, answer, "about a count or a sum, not about a mean or a quantile")
-            noise = noise_of(answer, asked.moved, self._session.meter.tariff, monotone=asked.monotone)
+            own = session_noise(self._session.meter.tariff, answer.epsilon) if asked.monotone else None
+            noise = noise_of(answer, asked.moved, own)
             numbers.append(PublishedNumber.of(name, answer, noise, asked.gauge))
         return difference(*numbers)

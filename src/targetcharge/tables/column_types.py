@@ -19,7 +19,7 @@ from targetcharge.queries.measures import Total, UnitValue
 from targetcharge.queries.tree import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from targetcharge.queries.keys import Keys
     from targetcharge.tables.prepared import Prepared
@@ -37,25 +37,26 @@ class ColumnTypes:
         keys: the type of each.
         number: of outcomes and the ends of their intervals.
         marks: whether an outcome may be no number, such as "unchanged": then there is a column for it.
+        whose: whom the numbers are about, in words; empty for all units.
     """
 
     by: tuple[str, ...] = ("key",)
     keys: tuple[Type, ...] = (Type.TEXT,)
     number: Type = Type.NUMBER
     marks: bool = True
+    whose: str = ""
 
 
 def types_of_keys(prepared: Prepared) -> ColumnTypes:
     """Return the types of a question about keys, or about several quantiles: their shares are the keys."""
     number = _number([prepared])
-    if prepared.keys is None:
-        return ColumnTypes(("q",), (Type.NUMBER,), number, marks=False)
-    return ColumnTypes(prepared.by, _key_types(prepared.keys), number, marks=False)
+    by, keys = (("q",), (Type.NUMBER,)) if prepared.keys is None else (prepared.by, _key_types(prepared.keys))
+    return ColumnTypes(by, keys, number, marks=False, whose=prepared.whose)
 
 
-def types_of_questions(prepared: Iterable[Prepared]) -> ColumnTypes:
+def types_of_questions(prepared: Sequence[Prepared]) -> ColumnTypes:
     """Return the types of questions with one answer each: their words are the keys."""
-    return ColumnTypes(("question",), (Type.TEXT,), _number(prepared))
+    return ColumnTypes(("question",), (Type.TEXT,), _number(prepared), whose=prepared[0].whose)
 
 
 def _number(prepared: Iterable[Prepared]) -> Type:

@@ -10,6 +10,8 @@ from targetcharge import markup
 from targetcharge.mechanisms.noise import CountNoise
 from targetcharge.queries.tree import Kind, quoted
 from targetcharge.sessions.priced import session_noise
+from targetcharge.tables.individual.departures import in_words
+from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +69,8 @@ class Description:
         standard_deviation: of the noise of a count.
         common_error: whether a part of it is the same in all answers: a secret offset.
         at_least: whether only whether counts are at least something may be asked.
+        may_have_left: at most how many units take no part any more, where each has a budget of its own; None if
+            nothing bounds it.
     """
 
     unit: Unit
@@ -79,6 +83,7 @@ class Description:
     standard_deviation: float = 0.0
     common_error: bool = False
     at_least: bool = False
+    may_have_left: int | None = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -90,6 +95,7 @@ class Description:
             "standard_deviation": self.standard_deviation,
             "common_error": self.common_error,
             "charging": self.charging,
+            "may_have_left": self.may_have_left,
             "identity": self.identity,
             "missing": list(self._missing()),
             "columns": dict(self.columns),
@@ -99,11 +105,15 @@ class Description:
         whose = ", one for each unit" if self.charging == "individual" else ""
         missing = [("missing", sentence) for sentence in self._missing()]
         common = ", a part of it common to all answers" if self.common_error else ""
+        about = []
+        if self.charging == "individual":
+            about = [("numbers", f"{TAKING_PART}; {in_words(self.may_have_left)}")]
         return [
             ("unit", f"{self.unit}, {self.identity}" if self.identity else str(self.unit)),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
             ("query ε", f"{self.query_epsilon:g}"),
             ("noise", f"standard deviation {self.standard_deviation:.4g} for a count{common}"),
+            *about,
             *missing,
         ]
 
@@ -143,7 +153,9 @@ class Description:
         )
 
 
-def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -> Description:
+def describe(
+    engine: Engine, unit: Unit, query_epsilon: float, meter: Reading, may_have_left: int | None = 0
+) -> Description:
     """Return what may be asked of a table."""
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
@@ -160,4 +172,5 @@ def describe(engine: Engine, unit: Unit, query_epsilon: float, meter: Reading) -
         noise_of(1).standard_deviation,
         tariff.offset is not None,
         tariff.at_least,
+        may_have_left,
     )

@@ -20,12 +20,11 @@ from targetcharge.accounting.curves import Gaussian, Pure, of_plain
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.mechanisms.noise import CountNoise, law_of_difference, rate_for
 from targetcharge.randomness import Rate
-from targetcharge.sessions.priced import session_noise
 
 if TYPE_CHECKING:
-    from targetcharge.accounting.meter import Tariff
     from targetcharge.ledger import Answer
     from targetcharge.mechanisms.gauge import Gauge, Number
+    from targetcharge.mechanisms.noise import NoiseOf
 
 _POINTS: Final = 20_000
 """Into how many cases the noise of the second number is divided."""
@@ -73,14 +72,13 @@ class PublishedNumber:
         return cls(value, noise, gauge)
 
 
-def noise_of(answer: Answer, moved: int, tariff: Tariff, *, monotone: bool) -> CountNoise:
+def noise_of(answer: Answer, moved: int, own: NoiseOf | None) -> CountNoise:
     """Return the noise that a published number was drawn with.
 
     Args:
         answer: with the number.
         moved: how far a unit moves all numbers of its computation together at most, in steps.
-        tariff: of the session.
-        monotone: whether no unit lowers the number.
+        own: the session's own noise for such numbers, if it has one.
     """
     target = answer.targets[0] if answer.targets else ()
     match of_plain(target[1:]) if target[:1] == ("Everything",) else None:
@@ -89,7 +87,6 @@ def noise_of(answer: Answer, moved: int, tariff: Tariff, *, monotone: bool) -> C
         case Gaussian(variance=variance):
             return CountNoise("gaussian", Rate(math.isqrt(variance.denominator), math.isqrt(variance.numerator)))
         case _:
-            own = session_noise(tariff, answer.epsilon) if monotone else None
             return (own or partial(CountNoise.natural, answer.epsilon))(moved)
 
 

@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     Read = Callable[[Any], int]
     """From what a table's algorithms get to a number, in steps."""
 
+TAKING_PART: Final = "of the units that still take part"
+"""Whom numbers are about where each unit has a budget of its own."""
+
 _LOWEST: Final = -(2.0**53)
 """A threshold that every score reaches, where a selection has none."""
 
@@ -108,7 +111,16 @@ class Prepared:
 
     @property
     def name(self) -> str:
-        """Return what the transcript calls the question."""
+        """Return what the transcript calls the question, and whom it is about if that is not all units."""
+        return ", ".join(filter(None, (self._asked, self.whose)))
+
+    @property
+    def whose(self) -> str:
+        """Return whom its numbers are about, in words; empty for all units."""
+        return TAKING_PART if self.individual else ""
+
+    @property
+    def _asked(self) -> str:
         match self.question:
             case Above(threshold=threshold):
                 return f"{self.words} >= {figure(threshold)}"

@@ -22,6 +22,7 @@ from targetcharge.tables import questions
 from targetcharge.tables.asking import Asker
 from targetcharge.tables.description import Description, describe
 from targetcharge.tables.individual import UnitMeters
+from targetcharge.tables.individual.departures import Departures
 from targetcharge.tables.prepared import Prepared
 from targetcharge.tables.preparing import prepare
 from targetcharge.tables.questions import (
@@ -71,6 +72,9 @@ class Table:
         self._unit = unit
         self._epsilon = query_epsilon
         self._asker = Asker(session, numbers, self._schema)
+        self._departures = (
+            Departures.of_tariff(session.meter.tariff, query_epsilon) if numbers.individual else None
+        )
 
     # One answer.
 
@@ -412,7 +416,23 @@ class Table:
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
-        return describe(self._engine, self._unit, self._epsilon, self._session.meter)
+        return describe(self._engine, self._unit, self._epsilon, self._session.meter, self.may_have_left())
+
+    def may_have_left(self, hits: int = 1) -> int | None:
+        """Return at most how many units take no part any more, where each has a budget of its own; else 0.
+
+        It is told from what was published alone, and holds in at least 95% of draws, at all moments together.
+        None if nothing bounds it, such as after as many means as a unit has hits: they do not tell how many they
+        charged.
+
+        Args:
+            hits: that a question may charge one unit: k for a `top`, and 1 for others.
+        """
+        hits = checks.hits(hits)
+        if self._departures is None or not isinstance(self._numbers, UnitMeters):
+            return 0
+        self._departures.read(self._numbers.ledger)
+        return self._departures.most(hits)
 
     @property
     def schema(self) -> Schema:
@@ -426,7 +446,7 @@ class Table:
 
     @cached_property
     def _standard_deviation(self) -> float:
-        return self.describe().standard_deviation
+        return describe(self._engine, self._unit, self._epsilon, self._session.meter).standard_deviation
 
     @property
     def meters(self) -> tuple[Reading, ...]:

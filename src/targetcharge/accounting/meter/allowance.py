@@ -44,6 +44,18 @@ _LEVELS: Final = 4096
 """Contributions are priced at the next of so many levels, if they have more steps."""
 
 
+def scale_of(meter: str, capacity: int, typical: int) -> Fraction:
+    """Return what one grain is worth on the scale of the units' own meters.
+
+    Args:
+        meter: "exact" or "renyi".
+        capacity: in grains.
+        typical: the grains of a hit of the declared kind: there a power of 2.
+    """
+    power = _BITS - math.ceil(Fraction(capacity, typical)).bit_length() if meter == "renyi" else 0
+    return Fraction(2) ** power / typical
+
+
 @final
 @dataclass(frozen=True)
 class Allowance:
@@ -63,10 +75,7 @@ class Allowance:
     @classmethod
     def of(cls, tariff: Tariff) -> Allowance:
         """Return the allowance that a tariff gives to every unit."""
-        hits, power = Fraction(tariff.capacity, tariff.typical.grains), 0
-        if tariff.name == "renyi":
-            power = _BITS - math.ceil(hits).bit_length()
-        scale = Fraction(2) ** power / tariff.typical.grains
+        scale = scale_of(tariff.name, tariff.capacity, tariff.typical.grains)
         return cls(tariff, math.floor(tariff.capacity * scale), scale)
 
     @property

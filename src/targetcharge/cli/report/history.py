@@ -33,6 +33,7 @@ from targetcharge.ledger.sqlite import Inspection, RestoredCopyError, inspect, v
 from targetcharge.ledger.sqlite.database import Database
 from targetcharge.mechanisms.noise import CONFIDENCE, NoiseLaw
 from targetcharge.outcomes import UNCHANGED
+from targetcharge.tables.individual.departures import Departures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -283,6 +284,7 @@ class History(NamedTuple):
         problem: why it cannot be relied on, as verification said; empty if it can.
         copied: whether that is because it looks like a restored copy, and nothing in it was changed.
         unread: what could not be read, in words; empty if everything could.
+        departures: at most how many units take no part any more, where each has a meter of its own; else None.
     """
 
     name: str
@@ -291,6 +293,7 @@ class History(NamedTuple):
     problem: str
     copied: bool
     unread: str
+    departures: Departures | None
 
 
 def read_history(path: Path) -> History:
@@ -301,16 +304,21 @@ def read_history(path: Path) -> History:
         verify(path, path.name)  # after the reading: it covers at least what is told
     except LedgerError as error:
         problem, copied = str(error), isinstance(error, RestoredCopyError)
-    contents, number, unread = Contents(), 0, ""
+    contents, number, unread, departures = Contents(), 0, "", None
+    if inspection.individual:
+        departures = Departures.of_terms(inspection.terms)
     try:
         with closing(Database(path, read_only=True)) as database:
             for number, _, body, _ in database.rows():
                 if number > inspection.state.last_entry:
                     break  # written since
-                contents.add(entry_of(body))
+                entry = entry_of(body)
+                contents.add(entry)
+                if departures is not None:
+                    departures.add(entry)
     except (LedgerError, sqlite3.Error, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         if not problem:
             msg = f"the ledger {path} cannot be read: {error}"
             raise LedgerError(msg) from None
         unread = f"entry {number} and what follows: {error}"
-    return History(path.name, inspection, contents, problem, copied, unread)
+    return History(path.name, inspection, contents, problem, copied, unread, departures)

@@ -31,6 +31,8 @@ from targetcharge.errors import LedgerError, TargetChargeError
 from targetcharge.ledger.words import key, outcome
 from targetcharge.mechanisms.noise import CONFIDENCE
 from targetcharge.numerics.rounding import from_grains
+from targetcharge.tables.individual.departures import in_words
+from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -194,4 +196,6 @@ def _values(history: History) -> dict[str, object]:
         "other_noises": noises[_MOST_SCALES:],
         "unscaled": contents.answers - sum(noise.answers for noise in noises),
         "confidence": CONFIDENCE,
+        "taking_part": TAKING_PART if inspection.individual else "",
+        "departed": in_words(history.departures.most()) if history.departures and not history.problem else "",
     }

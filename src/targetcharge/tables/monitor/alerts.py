@@ -62,6 +62,7 @@ class Alert:
         seq: of the answer in the transcript. The same seq is the same alert, told again.
         snapshot: of the table that it is about.
         time: when it was asked, in seconds since 1970.
+        whose: whom the number is about, in words; empty for all units.
     """
 
     monitor: str
@@ -75,6 +76,7 @@ class Alert:
     seq: int
     snapshot: int
     time: float
+    whose: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data; days and times as ISO text, in UTC."""
@@ -92,7 +94,8 @@ class Alert:
         prior = "" if self.prior is None else f" from {self.prior:,}"
         link = {Kind.FIRST: " ", Kind.FORMER: " with "}.get(self.kind, " to ")
         value = "" if self.value is None else f"{link}{self.value:,}"
-        return f"{self.day}: {self.rule}{key} {verb}{prior}{value}"
+        whose = f", {self.whose}" if self.whose else ""
+        return f"{self.day}: {self.rule}{key} {verb}{prior}{value}{whose}"
 
 
 @final

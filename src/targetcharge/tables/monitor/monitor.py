@@ -26,6 +26,7 @@ from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor.alerts import Kind, Look, alert_of, label_of
 from targetcharge.tables.monitor.rules import CheckedRule, Rule, check_name, check_rule, day_column
 from targetcharge.tables.opening import TableOpening
+from targetcharge.tables.prepared import TAKING_PART
 from targetcharge.tables.questions import Watch
 from targetcharge.tables.table import Table
 
@@ -81,6 +82,7 @@ class Monitor:
         column = day_column(table, day)
         self.name = name
         self._table = table
+        self._whose = TAKING_PART if table.meter.individual else ""
         self._rules = tuple(check_rule(rule, table, column) for rule in rules)
         self._rule_of = {number_id: rule for rule in self._rules for number_id in rule.number_ids}
         self._states = {number_id: rule.start for number_id, rule in self._rule_of.items()}
@@ -217,12 +219,12 @@ class Monitor:
         number_id = (label.rule, label.version, label.key)
         state = self._states.get(number_id)
         if state is None and answer.hit:
-            self._former[answer.seq] = alert_of(answer, label, Kind.FORMER)
+            self._former[answer.seq] = replace(alert_of(answer, label, Kind.FORMER), whose=self._whose)
         if state is None or (state.day is not None and label.day <= state.day):
             return
         self._states[number_id], alert = self._rule_of[number_id].next(state, answer, label)
         if alert is not None:
-            self._alerts.append(alert)
+            self._alerts.append(replace(alert, whose=self._whose))
 
     def _refresh(self) -> None:
         """Read what was written to the ledger since, here or elsewhere."""
