@@ -233,7 +233,7 @@ class ComputationFailed(TargetChargeError):  # noqa: N818 - it says what happene
         """Say the same whatever happened."""
         super().__init__(
             "the computation did not give an outcome that can be published; what it reserved stays spent."
-            " Try the algorithm on made-up data to see why"
+            " A function of yours shows why on made-up data: algorithm.rehearse(data)"
         )
 
 

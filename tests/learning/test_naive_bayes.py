@@ -333,11 +333,15 @@ def test_a_bar_that_is_missed_is_free_and_lowering_it_costs_one_hit(tmp_path):
     assert 0.8 < quality(release.outcome) <= 1.0
 
 
-def test_a_bar_that_raises_counts_as_missed():
+def test_a_bar_that_raises_on_a_made_up_model_is_refused_before_anything_is_drawn():
     with tc.Session(HEIGHTS, budget_of(1, 0.2), 0.2) as session:
-        release = session.release(GROUPS, when=lambda outcome: outcome["quality"] > 0.5)
-        release = release.revise(lambda _: 1 / 0)
-        assert (release.released, session.meter.hits) == (False, 0)
+        with pytest.raises(tc.InvalidParameter, match="of <tuple>, which is made up, it raised TypeError"):
+            session.release(GROUPS, when=lambda outcome: outcome["quality"] > 0.5)
+        assert len(session.transcript) == 0
+        release = session.release(GROUPS, when=lambda outcome: quality(outcome) > 1)
+        with pytest.raises(tc.InvalidParameter, match="it raised ZeroDivisionError"):
+            release.revise(lambda _: 1 / 0)
+        assert session.meter.hits == 0
 
 
 def test_models_can_be_candidates_of_a_selection():

@@ -89,6 +89,80 @@ def test_a_condition_that_raises_counts_as_false(when):
     assert release.revise({7}).outcome == 7
 
 
+PROBLEMS = {
+    "name": (lambda value: value > limit, "of -2, which is made up, it raised NameError"),  # noqa: F821 - a slip
+    "type": (lambda value: value["count"] > 5, "it raised TypeError: 'int' object is not subscriptable"),
+    "below 0": (lambda value: math.log(value) > 5, "of -2, which is made up, it raised ValueError"),
+    "at 0": (lambda value: 1 / value < 0.1, "of 0, which is made up, it raised ZeroDivisionError"),
+    "no truth value": (lambda _value: Undecided(), "it raised ValueError"),
+}
+
+
+@pytest.mark.parametrize(("when", "words"), PROBLEMS.values(), ids=PROBLEMS)
+def test_a_condition_that_raises_on_made_up_numbers_is_refused_before_anything_is_drawn(when, words):
+    session, runs = opened(), []
+    algorithm = tc.mechanisms.noisy_count(lambda _: runs.append(1) or 5, EPSILON)
+    with pytest.raises(tc.InvalidParameter, match=words) as caught:
+        session.release(algorithm, when)
+    assert caught.value.name == "when"
+    assert (runs, len(session.transcript), session.meter.hits) == ([], 0, 0)
+    release = session.release(algorithm, 10**6)
+    with pytest.raises(tc.InvalidParameter, match=words):
+        release.revise(when)
+    assert len(session.transcript) == 1
+
+
+def test_a_condition_that_raises_on_what_is_drawn_counts_as_false():
+    def when(value):
+        if value not in (-2, 0, 1_000):
+            raise ValueError
+        return False
+
+    session = opened()
+    assert not session.release(tc.mechanisms.noisy_count(lambda _: 10**6, EPSILON), when).released
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "when"),
+    [
+        (tc.mechanisms.above_threshold(len, 10**6, EPSILON), lambda value: value > 5),  # None is no number
+        (tc.mechanisms.above_threshold(len, 10**6, EPSILON), 5),
+        (tc.mechanisms.side_of_threshold(len, 10**6, EPSILON), lambda side: side.value == "above"),
+        (tc.mechanisms.exponential(lambda _: [1, 1], EPSILON, [None, "x"]), lambda value: value.isupper()),
+    ],
+)
+def test_a_condition_that_only_raises_on_some_words_is_taken(algorithm, when):
+    assert not opened(data=[]).release(algorithm, when).released
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "when"),
+    [
+        (tc.mechanisms.side_of_threshold(len, 10**6, EPSILON), 5),
+        (tc.mechanisms.side_of_threshold(len, 10**6, EPSILON), lambda side: side > 5),
+        (tc.mechanisms.exponential(lambda _: [1, 1], EPSILON, ["a", "b"]), lambda value: value + 1),
+    ],
+)
+def test_a_condition_that_raises_on_whatever_may_come_is_refused(algorithm, when):
+    with pytest.raises(tc.InvalidParameter, match="which is made up, it raised TypeError"):
+        opened(data=[]).release(algorithm, when)
+
+
+def test_after_a_restart_a_condition_that_raises_on_any_outcome_is_refused(tmp_path):
+    with tc.Session([], budget_of(3), EPSILON, ledger=tmp_path / "ledger.db") as session:
+        session.release(tc.mechanisms.noisy_count(len, EPSILON), 10**6)
+        session.release(tc.mechanisms.side_of_threshold(len, 10**6, EPSILON), set())
+        session.release(gives("what is not known"), set())
+    with tc.Session([], budget_of(3), EPSILON, ledger=tmp_path / "ledger.db") as session:
+        number, side, unknown = session.pending
+        for release in (number, side):
+            with pytest.raises(tc.InvalidParameter, match="it raised NameError"):
+                release.revise(PROBLEMS["name"][0])
+        assert not number.revise(lambda value: value > 10**6).released
+        assert not side.revise(lambda value: value.value == "above").released
+        assert not unknown.revise(PROBLEMS["name"][0]).released
+
+
 class Undecided:
     def __bool__(self):
         raise ValueError

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.sessions.scripted import computes, gives, opened
+from tests.sessions.scripted import EPSILON, computes, gives, opened
 
 import targetcharge as tc
 from targetcharge.sessions import gap
@@ -115,6 +115,31 @@ def test_a_rule_that_breaks_is_named_and_what_was_released_is_charged_and_kept(s
     assert caught.value.name == "stop"
     assert session.meter.hits == 1
     assert [answer.outcome for answer in session.transcript] == [3, None]
+
+
+@pytest.mark.parametrize("threshold", [None, 99.5, math.inf])
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        (lambda released: released[-1].score, "it raised AttributeError"),
+        (lambda released: None if len(released) == 1 else "high", "it returned 'high'"),
+    ],
+)
+def test_a_rule_that_breaks_on_made_up_answers_is_refused_before_anything_is_drawn(stop, words, threshold):
+    session = opened(data=range(100))
+    for candidates in (
+        [tc.mechanisms.noisy_count(len, EPSILON)] * 3,
+        tc.mechanisms.batch_by_key(lambda data: [len(data)] * 3, ["a", "b", "c"], 0, EPSILON),
+    ):
+        with pytest.raises(tc.InvalidParameter, match=f"of made-up answers {words}.*Nothing was charged"):
+            session.select(candidates, k=3, stop=stop, threshold=threshold)
+        assert (session.meter.hits, len(session.transcript)) == (0, 0)
+
+
+def test_a_rule_is_tried_on_scores_that_the_threshold_lets_through():
+    candidates, seen = [tc.mechanisms.noisy_count(lambda _: 900, EPSILON)] * 3, []
+    opened().select(candidates, 3, lambda released: seen.append([answer.outcome for answer in released]), 600.5)
+    assert seen[:2] == [[1601], [1601, 601]]
 
 
 def test_a_rule_that_uses_the_session_is_told_so():

@@ -11,6 +11,7 @@ import dataclasses
 import math
 import queue
 import threading
+import traceback
 from contextlib import contextmanager
 
 from tests.tables.chosen_noise import ALL, HERE, NONE, pair_of
@@ -183,7 +184,7 @@ class Twins:
 
     def release(self, where, cuts, least=None):
         """Drawn a number that is published from `least` on, if at all; `cuts` are those of later revisions."""
-        cuts = {*cuts, *([] if least is None else [least])}
+        cuts, least = {*cuts, *([] if least is None else [least])}, math.inf if least is None else least
         return self.call(lambda table: table.release(where, lambda number: number >= least), cuts)
 
     def revise(self, seq, first, last=math.inf):
@@ -205,7 +206,8 @@ def _waiting(table, seq):
 
 def _breaks(least):
     def when(number):
-        if number >= least:
+        rehearsed = any(frame.name == "rehearse" for frame in traceback.extract_stack())  # on made-up numbers
+        if not rehearsed and number >= least:
             raise KeyboardInterrupt
         return False
 

@@ -141,6 +141,7 @@ def _batches():
         yield f"k: {name}", lambda t, k=k: t.top(None, "kind", ["a", "b"], k)
         yield f"k of a preview: {name}", lambda t, k=k: t.preview(q.top(None, "kind", ["a", "b"], k))
     yield "stop: a number", lambda t: t.top(None, "kind", ["a", "b"], 2, stop=5)
+    yield "stop: it raises", lambda t: t.top(None, "kind", ["a", "b"], 2, stop=lambda released: released[0].x)
     yield "many: none", lambda t: t.ask_many([])
     yield "many: a text", lambda t: t.ask_many("age > 5")
     yield "many: a number", lambda t: t.ask_many([q.above(None, 5), 5])
@@ -213,6 +214,8 @@ def _others():
     yield "when: no number", lambda t: t.release(None, float("nan"))
     for name, when in {"a text": "count > 100", "bytes": b"5", "a byte array": bytearray(b"5")}.items():
         yield f"when: {name}", lambda t, w=when: t.release(None, w)
+    yield "when: it raises", lambda t: t.release(None, lambda count: count["x"] > 5)
+    yield "when: it raises below 0", lambda t: t.release(q.sum("age", 0, 9), lambda total: math.log(total) > 5)
     yield "release: of a question with a threshold", lambda t: t.release(t.prepare(q.above(None, 5)), {5})
     yield "release: of a change", lambda t: t.release(t.prepare(q.count(None, 5)), {5})
     yield "revise: no release", lambda t: t._session.revise(77, {5})

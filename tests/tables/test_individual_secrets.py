@@ -203,10 +203,11 @@ def test_a_condition_that_asks_another_table_on_the_ledger_does_not_hang(tmp_pat
                 raise
             return True
 
-        assert not timely(lambda: t.release(None, when)).released
-        with pytest.raises(tc.InvalidParameter):
+        with pytest.raises(tc.InvalidParameter, match="inside a condition or rule"):
+            timely(lambda: t.release(None, when))
+        with pytest.raises(tc.InvalidParameter, match="inside a condition or rule"):
             timely(lambda: t.top(None, "week", [0, 1], 2, stop=when))
-        assert len(inside) == 2
+        assert len(inside) > 2
         assert all("inside a condition or rule" in each for each in inside)
         timely(other.count)
         assert counters(other) == counters(t)

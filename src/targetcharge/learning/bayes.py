@@ -97,12 +97,17 @@ def naive_bayes(
         noise = discrete_laplace_array(entropy, score_rate, 2).tolist()
         return NaiveBayes(right + noise[0], len(labelled) - right + noise[1], classes, features, counts).outcome
 
+    def example() -> tuple[object]:
+        counts = tuple(tuple((10,) * feature.size for _ in classes) for feature in features)
+        return (NaiveBayes(900, 100, classes, features, counts).outcome,)
+
     columns = ", ".join(str(feature.column) for feature in features)
     return Algorithm(
         name=f"naive_bayes({columns})" if name is None else checked_name(name),
         epsilon=float(epsilon),
         delta=0.0,
         run=run,
+        examples=example,
     )
 
 

@@ -7,7 +7,7 @@
 True
 """
 
-from targetcharge.mechanisms.algorithm import Algorithm, Oracle, private
+from targetcharge.mechanisms.algorithm import Algorithm, private
 from targetcharge.mechanisms.batch import Batch, batch_by_key, batch_by_name
 from targetcharge.mechanisms.choice import exponential, noisy_max, permute_and_flip
 from targetcharge.mechanisms.counts import (
@@ -18,6 +18,7 @@ from targetcharge.mechanisms.counts import (
     side_of_threshold,
 )
 from targetcharge.mechanisms.distinct import distinct_count
+from targetcharge.mechanisms.oracles import Oracle
 from targetcharge.mechanisms.wrappers import agreement, boundary, from_opendp, twice
 
 __all__ = [

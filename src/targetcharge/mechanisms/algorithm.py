@@ -4,7 +4,7 @@ An algorithm declares the targets it supports; a session refuses it with any oth
 argument, so the same code runs on the operating system's entropy and, in tests, on a seeded source.
 
 >>> from targetcharge.accounting.targets import Boundary
->>> from targetcharge.randomness import Rate, SystemEntropy, discrete_laplace
+>>> from targetcharge.randomness import Rate, discrete_laplace
 >>> @private(epsilon=0.5)
 ... def busy(data, entropy):
 ...     "Tell whether there are many visits."
@@ -13,8 +13,8 @@ argument, so the same code runs on the operating system's entropy and, in tests,
 (<busy, epsilon=0.5, delta=0>, 'Tell whether there are many visits.')
 >>> busy.supports(NotPrior(False)), busy.supports(Boundary())
 (True, False)
->>> busy.run([], SystemEntropy())
-False
+>>> busy.rehearse(["made up"] * 1000)
+True
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from targetcharge import checks
 from targetcharge.accounting.curves import BoundedRange, Concentrated
 from targetcharge.accounting.targets import Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter, Parameter
-from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable, same
+from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable
+from targetcharge.randomness import SystemEntropy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.targets import Target
     from targetcharge.mechanisms.accuracy import Accuracy, Range
     from targetcharge.mechanisms.noise import NoiseOf
+    from targetcharge.mechanisms.oracles import Oracle
     from targetcharge.mechanisms.paid import PaidNoise
     from targetcharge.randomness import Entropy
 
@@ -54,51 +56,6 @@ Outcomes = int | Sequence[object]
 
 _OUTCOMES: Final = "a list of different outcomes, or their number"
 _SIGNATURE: Final = "a function of `data`, or of `data` and `entropy`, that returns an outcome"
-
-
-class Oracle(Protocol):
-    """Tells the probabilities of an algorithm's outcomes on given data. As secret as the data."""
-
-    def probability(self, data: object, outcome: object) -> float:
-        """Return the probability of an outcome."""
-        ...
-
-    def peak(self, data: object) -> float:
-        """Return the probability of the most likely outcome."""
-        ...
-
-    def rest(self, data: object) -> float:
-        """Return the probability of all other outcomes together: 1 - peak, without the cancellation."""
-        ...
-
-
-@final
-@dataclass(frozen=True)
-class FiniteOracle:
-    """Probabilities of a finite list of outcomes.
-
-    Attributes:
-        outcomes: the outcomes, each once, in canonical form.
-        law: their probabilities on given data, in the same order.
-    """
-
-    outcomes: tuple[object, ...]
-    law: Callable[[Any], list[float]]
-
-    def probability(self, data: object, outcome: object) -> float:
-        """Return the probability of an outcome; 0 if it is none of them."""
-        law = self.law(data)
-        return math.fsum(mass for mass, other in zip(law, self.outcomes, strict=True) if same(other, outcome))
-
-    def peak(self, data: object) -> float:
-        """Return the largest probability."""
-        return max(self.law(data))
-
-    def rest(self, data: object) -> float:
-        """Return the sum of all other probabilities."""
-        law = self.law(data)
-        law.remove(max(law))
-        return math.fsum(law)
 
 
 def _as_drawn(outcome: object, *, hit: bool) -> object:  # noqa: ARG001 - the same for both
@@ -128,6 +85,7 @@ class Algorithm:
         interval: where the true value lies, from an outcome as it was drawn, if that says more than its accuracy.
         margin: of a mean: it is off by at most so much divided by the number of units, in 95% of draws.
         carries: whether its data comes with the offset of a session.
+        examples: a few outcomes that it may give, known without any data; none if it declares none.
     """
 
     name: str
@@ -146,6 +104,22 @@ class Algorithm:
     interval: Callable[[Any], Range] | None = None
     margin: float = 0.0
     carries: bool = False
+    examples: Callable[[], tuple[object, ...]] = tuple
+
+    def rehearse(self, data: object) -> object:
+        """Run it once on made-up data, outside any budget, and return what a session would publish.
+
+        **Never on the guarded data**: nothing is charged, nothing is kept, and errors say all that they know.
+
+        Raises:
+            InvalidParameter: if the outcome cannot be published; all else is what the run itself raises.
+        """
+        outcome, target = self.run(data, SystemEntropy()), self.default_target
+        try:
+            outcome = publishable(outcome)
+        except UnpublishableError:
+            raise InvalidParameter("outcome", outcome, PUBLISHABLE) from None
+        return self.publish(outcome, hit=target is not None and outcome in target)
 
     def supports(self, target: Target) -> bool:
         """Return whether this target's price is true of this algorithm."""

@@ -32,8 +32,9 @@ import numpy as np
 from scipy.special import roots_legendre
 
 from targetcharge import checks
-from targetcharge.mechanisms.algorithm import Algorithm, FiniteOracle, algorithm_name, declared_outcomes, row_of
+from targetcharge.mechanisms.algorithm import Algorithm, algorithm_name, declared_outcomes, row_of
 from targetcharge.mechanisms.noise import NoiseLaw, rate_for
+from targetcharge.mechanisms.oracles import FiniteOracle
 from targetcharge.randomness import (
     ExponentialCoins,
     Rate,
@@ -58,6 +59,8 @@ Scores = Callable[[Any], Iterable[float]]
 
 _MOST_CELLS: Final = 4_000_000
 """Above this many terms the law of a row takes too long to compute: the algorithm has no oracle."""
+
+_MOST_EXAMPLES: Final = 8
 
 _FAR: Final = Fraction(700)
 """Exponents are cut off here where weights are computed: 0 would be another thing than very little."""
@@ -159,6 +162,7 @@ def _algorithm(
         delta=0.0,
         run=lambda data, entropy: declared[choice.choose(row_of(scores(data), count), entropy)],
         oracle=law if choice.cells(count) <= _MOST_CELLS else None,
+        examples=lambda: declared[:_MOST_EXAMPLES],
     )
 
 

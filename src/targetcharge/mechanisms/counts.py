@@ -242,6 +242,7 @@ def _noisy(
         accuracy=Accuracy.of(noise, ranges.span),
         prior=prior,
         counted=_counted(count, sensitivity, ranges) if checks.flag(monotone, "monotone") else None,
+        examples=ranges.examples,
     )
 
 

@@ -126,6 +126,7 @@ def distinct_count(
         run=run,
         default_target=None if least is None else NotPrior(None),
         accuracy=Accuracy(0.0, (0, 0), exactly if least is None else above(least - 1), gauge),
+        examples=lambda: (0, 1_000) if least is None else (None, least),
     )
 
 

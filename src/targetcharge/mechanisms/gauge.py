@@ -105,9 +105,11 @@ def gauged(algorithm: Algorithm, gauge: Gauge) -> Algorithm:
         return algorithm
     draw, accuracy, counted = algorithm.run, algorithm.accuracy, algorithm.counted
 
-    def run(data: object, entropy: Entropy) -> object:
-        outcome = draw(data, entropy)
+    def seen(outcome: object) -> object:
         return gauge.value(outcome) if type(outcome) is int else outcome
+
+    def run(data: object, entropy: Entropy) -> object:
+        return seen(draw(data, entropy))
 
     shown = None if accuracy is None else accuracy.through(gauge)
     if counted is not None:
@@ -115,4 +117,12 @@ def gauged(algorithm: Algorithm, gauge: Gauge) -> Algorithm:
         counted = replace(counted, redrawn=lambda noise_of: gauged(redrawn(noise_of), gauge))
     paid = algorithm.paid
     shown_paid = None if paid is None else lambda noise: gauged(paid(noise), gauge)
-    return replace(algorithm, run=run, oracle=None, accuracy=shown, counted=counted, paid=shown_paid)
+    return replace(
+        algorithm,
+        run=run,
+        oracle=None,
+        accuracy=shown,
+        counted=counted,
+        paid=shown_paid,
+        examples=lambda: tuple(map(seen, algorithm.examples())),
+    )

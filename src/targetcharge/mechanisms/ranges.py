@@ -64,6 +64,11 @@ class Ranges:
             ends[label].append((first, last))
         return ends
 
+    def examples(self) -> tuple[object, ...]:
+        """Return what is published of a few noisy counts: one below 0, as noise may be, and some at the ends."""
+        ends = (start + step for start in self.starts for step in (-1, 0))
+        return tuple(dict.fromkeys(map(self.publish, (-2, 0, 1_000, *ends))))
+
     def span(self, outcome: object) -> Range | None:
         """Return the noisy counts that an outcome stands for, from the lowest to the highest."""
         for label, ends in self.ends.items():

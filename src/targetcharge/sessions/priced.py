@@ -20,7 +20,7 @@ from targetcharge.mechanisms.batch import NoisyCounts
 from targetcharge.mechanisms.noise import Carried, CountNoise
 from targetcharge.mechanisms.paid import PaidNoise, paid
 from targetcharge.numerics.rounding import up
-from targetcharge.outcomes import PUBLISHABLE, UnpublishableError, publishable
+from targetcharge.outcomes import PUBLISHABLE, UNCHANGED, Side, UnpublishableError, publishable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,9 @@ _MOST_DELTA: Final = math.nextafter(1.0, 0.0)
 
 _RELEASE: Final = NotPrior(prior=None)
 """What a release, a revision and a released candidate are priced as."""
+
+_NOISY: Final = (0, 1_000, 0.5, None, UNCHANGED, *Side)
+"""What may come of noise: of a release from before a restart no more is known than that it had some."""
 
 
 @final
@@ -239,7 +242,8 @@ class PriceList:
 
     def revision(self, kept: Pending) -> Priced:
         """Return the question of a revision: priced as the release was; its δ is spent already."""
-        drawn = Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again)
+        examples = (lambda: _NOISY) if kept.scale else tuple
+        drawn = Algorithm(kept.algorithm, kept.epsilon, 0.0, _never_again, examples=examples)
         return self._priced(drawn, _RELEASE, call="revise")
 
     def _known(self, kind: str, algorithm: Algorithm, target: Target | None = None) -> Priced | None:

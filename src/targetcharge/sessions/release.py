@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, final
 
-from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.errors import InvalidParameter, NotAllowed, shown
 from targetcharge.ledger import words
 from targetcharge.sessions.select import plain_number
 
@@ -81,25 +81,59 @@ def is_least(when: When) -> bool:
     return isinstance(when, Real) and plain_number(when) is not None
 
 
-def condition(when: When) -> Callable[[object], bool]:
-    """Return a condition as a function that never raises: one that does counts as false."""
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Condition:
+    """A condition as a function of the outcome that never raises: one that does counts as false.
+
+    Attributes:
+        when: as the caller gave it.
+        test: the function that it stands for; it may raise.
+    """
+
+    when: When
     test: Callable[[Any], object]
-    if is_least(when):
-        test = _at_least(plain_number(when))
-    elif callable(when):
-        test = when
-    elif not isinstance(when, str | bytes | bytearray) and isinstance(when, Container):
-        test = when.__contains__
-    else:
+
+    @classmethod
+    def of(cls, when: When) -> Condition:
+        """Return the condition that a caller gave."""
+        if is_least(when):
+            return cls(when, _at_least(plain_number(when)))
+        if callable(when):
+            return cls(when, when)
+        if isinstance(when, Container) and not isinstance(when, str | bytes | bytearray):
+            return cls(when, when.__contains__)
         raise InvalidParameter("when", when, "a function of the outcome, a set of outcomes, or the least number")
 
-    def holds(outcome: object) -> bool:
+    def __call__(self, outcome: object) -> bool:
+        """Return whether the outcome may be published."""
         try:
-            return bool(test(outcome))
+            return bool(self.test(outcome))
         except Exception:  # noqa: BLE001 - a condition that cannot be evaluated does not hold
             return False
 
-    return holds
+    def rehearse(self, examples: Sequence[object], *, known: bool = True) -> None:
+        """Refuse what would only look like a condition that does not hold: one that raises on a number, or on all.
+
+        Args:
+            examples: outcomes made up from public facts; none where nothing is known of them.
+            known: whether the algorithm gives such outcomes; else no single one of them says much.
+        """
+        raised = [(example, problem) for example in examples if (problem := self._problem(example))]
+        telling = raised if len(raised) == len(examples) else []
+        if known:
+            telling = [pair for pair in raised if type(pair[0]) in (int, float)] or telling
+        for example, problem in telling[:1]:
+            expected = f"one that takes every outcome: of {shown(example)}, which is made up, it raised {problem}"
+            raise InvalidParameter("when", self.when, f"{expected}. Nothing was drawn")
+
+    def _problem(self, example: object) -> str:
+        """Return what the test raises on a made-up outcome; empty if nothing."""
+        try:
+            bool(self.test(example))
+        except Exception as error:  # noqa: BLE001 - whatever a caller's condition raises is told as its mistake
+            return f"{type(error).__name__}: {error}"
+        return ""
 
 
 def _at_least(least: Score | None) -> Callable[[Any], object]:

@@ -22,6 +22,7 @@ from targetcharge import checks
 from targetcharge.errors import InvalidParameter, NotAllowed, shown
 from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.batch import NoisyCounts
+from targetcharge.mechanisms.gauge import COUNTED
 from targetcharge.sessions.priced import most_of_all
 
 if TYPE_CHECKING:
@@ -126,6 +127,31 @@ class Candidates:
         # Candidates that were given one by one may have noise of different laws.
         selected = accuracy.of_any(count) if self.batch is None else accuracy.of_rank(rank, count)
         return replace(answer, interval=selected.interval(outcome))
+
+    def rehearse(self, stop: Stop, most: int, threshold: float | None) -> None:
+        """Refuse a stopping rule that breaks on made-up answers: on those of the data something would be paid.
+
+        Only where the candidates are noisy counts: of others it is not known what they give.
+
+        Args:
+            stop: the stopping rule.
+            most: the largest number to release.
+            threshold: no score below it is released.
+        """
+        drawing = None if self.batch is None else self.batch.drawing
+        if isinstance(drawing, NoisyCounts):
+            gauge = drawing.gauge
+        elif all(any(type(example) is int for example in priced.algorithm.examples()) for priced in self.priced):
+            gauge = COUNTED
+        else:
+            return
+        least = 0 if threshold is None or math.isinf(threshold) else gauge.least(threshold)
+        made_up = [gauge.value(least + 1_000), gauge.value(least)][: most - 1]
+        answers = [self.answer(rank - 1, rank, score, rank, 0.0, 0) for rank, score in enumerate(made_up, 1)]
+        for count in range(1, len(answers) + 1):
+            _, problem = _floor(stop, answers[:count])
+            if problem:
+                raise InvalidParameter("stop", stop, f"{STOP}; of made-up answers {problem}. Nothing was charged")
 
     def __len__(self) -> int:
         """Return how many candidates there are."""

@@ -30,7 +30,7 @@ from targetcharge.sessions.heart import Failure, Heart, OffsetDataset, PlainData
 from targetcharge.sessions.opening import MEMORY, Declaration, open_ledger
 from targetcharge.sessions.priced import Priced, PriceList
 from targetcharge.sessions.reading import Reading, Transcript
-from targetcharge.sessions.release import Release, condition, is_least
+from targetcharge.sessions.release import Condition, Release, is_least
 from targetcharge.sessions.select import STOP, Candidates, check_selection, sweep
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class Session:
         self._turn = Turn()
         self._heart = Heart(ledger, self._dataset)
         self._prices = PriceList(alternatives, self._meters)
+        self._examples: dict[int, tuple[object, ...]] = {}  # of the outcomes of releases that wait, by seq
         self._finalizer = weakref.finalize(self, _close, ledger, self._turn)
 
     def ask(self, algorithm: Algorithm, target: Target | None = None) -> Answer:
@@ -288,9 +289,13 @@ class Session:
         Args:
             algorithm: what to run, once.
             when: a function of the outcome, a set of outcomes, or the least number. One that raises counts as
-                false.
+                false. It is tried first on made-up outcomes, where the algorithm declares what it gives.
+
+        Raises:
+            InvalidParameter: if the condition raises on those; nothing was drawn.
         """
         asked, holds = self._prices.release(algorithm), self._condition(when)
+        examples = algorithm.examples()
 
         def compute() -> tuple[Settlement, Answer]:
             outcome, seq = asked.draw(self._dataset.data, self._entropy), self._ledger.next_seq()
@@ -305,15 +310,18 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
-            return self._released(self._heart.publish(asked.most, algorithm.name, compute))
+            self._rehearse(partial(holds.rehearse, examples))
+            release = self._released(self._heart.publish(asked.most, algorithm.name, compute))
+            if not release.released:
+                self._examples[release.seq] = examples
+            return release
 
     def revise(self, seq: int, when: When) -> Release:
         """Add values to those that a pending release may publish; `Release.revise` calls this.
 
         Args:
             seq: of the release.
-            when: a function of the outcome, a set of outcomes, or the least number. One that raises counts as
-                false.
+            when: a function of the outcome, a set of outcomes, or the least number; tried first as in `release`.
         """
         holds, seq = self._condition(when), checks.positive_integer(seq, "seq")
 
@@ -331,14 +339,24 @@ class Session:
         with self._turn.wait():
             self._turn.begin()
             asked = self._revision(seq)
+            known = self._examples.get(seq)
+            examples = asked.algorithm.examples() if known is None else known
+            self._rehearse(partial(holds.rehearse, examples, known=known is not None))
             return self._released(self._heart.publish(asked.most, asked.algorithm.name, compute))
 
-    def _condition(self, when: When) -> Callable[[object], bool]:
+    def _rehearse(self, try_out: Callable[[], None]) -> None:
+        """Try a caller's condition or rule on what is made up, under the locks that it will be called under."""
+        if not self._dataset.individual:
+            return try_out()
+        with self._ledger.exclusive():
+            return try_out()
+
+    def _condition(self, when: When) -> Condition:
         tariff = self._meters[0].tariff
         if tariff.at_least and not is_least(when):
             asked = "a release with another condition than a number"
             raise tariff.refusal(asked)
-        return condition(when)
+        return Condition.of(when)
 
     def _revision(self, seq: int) -> Priced:
         """Return what a revision costs; refuse that of a release which is not pending."""
@@ -381,7 +399,8 @@ class Session:
         Args:
             candidates: the algorithms, or a batch of noisy counts.
             k: the most to publish; all of them must be covered.
-            stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`.
+            stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`. It
+                is tried first on made-up answers, where the candidates are noisy counts.
             threshold: no score below it is published.
         """
         names = candidates.keys if isinstance(candidates, Batch) else candidates
@@ -409,6 +428,8 @@ class Session:
         received = time.time()
         with self._turn.wait():
             self._turn.begin()
+            if stop is not None:
+                self._rehearse(partial(asked.rehearse, stop, most, threshold))
             released, problem = self._heart.publish(asked.most(most), "select", compute)
         if problem:
             expected = f"{STOP}; {problem}. What was released is charged and in the transcript"

@@ -226,7 +226,8 @@ class Table:
 
         Args:
             where: what to count, or a `tc.questions.count(…)` that was prepared.
-            when: a function of the number, or a set of numbers. One that raises counts as false.
+            when: a function of the number, a set of numbers, or the least. It is tried on made-up numbers first,
+                and refused if it raises there; one that raises later counts as false.
             epsilon: of this computation, if not the query ε of the table.
         """
         asked = where if isinstance(where, Prepared | CountQuestion) else questions.count(where)

@@ -16,7 +16,7 @@ from targetcharge.audit.exact.pairs import value_of
 from targetcharge.errors import ComputationFailed
 from targetcharge.ledger import Answer
 from targetcharge.sessions import Release
-from targetcharge.sessions.release import condition
+from targetcharge.sessions.release import Condition
 from targetcharge.sessions.select import sweep
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def answers_yes(target: Target, outcome: object, shown: object) -> bool:
 def still_possible(law: Law, result: object, when: When) -> Law:
     """Return the outcomes of a release that are possible after a result: a release, or a type of error."""
     if isinstance(result, Release) and not result.released:
-        holds = condition(when)
+        holds = Condition.of(when)
         return {
             outcome: chances
             for outcome, chances in law.items()
