@@ -349,6 +349,19 @@ def test_gaussian_answers_compose_by_concentrated_dp_and_never_by_an_epsilon():
     assert expected > first + 4 * 0.1353  # where four answers, if each were 0.1353-DP, would be
 
 
+def test_a_pick_and_its_number_are_two_computations_in_plain_composition():
+    frame = pd.DataFrame({"u": range(40), "kind": ["a", "b"] * 20, "fee": [-1.0, 2.0] * 20})
+    with tc.open(frame, "u", BUDGET, query_epsilon=0.1, meter="exact", ledger="s.db") as table:
+        table.top(tc.questions.sum("fee", -50, 50), "kind", ["a", "b"], 2)
+        picked, counted = table.transcript[-1].targets
+        first = table.meter.tariff.offset.offset_epsilon / 2
+    assert (picked[:2], counted[:2]) == (("Everything", "bounded range"), ("Everything", "gaussian"))
+    rho = 2 * (picked[2] ** 2 / 8 + counted[2] / (2 * Fraction(counted[3])))
+    (plain,) = (row for row in reported("s.db").rows("compared") if row[0].startswith("plain"))
+    assert plain[1] == "2 answers"
+    assert 0 <= float(plain[2]) - first - float(rho) - 2 * math.sqrt(rho * math.log(1e6)) <= 0.0010001
+
+
 def test_terms_of_a_later_version_are_shown_without_figures(here):
     terms = SHARED.__class__(**{**SHARED.__dict__, "targets": (("SomethingNew",),)})
     page = reported(write(here / "s.db", terms, []))

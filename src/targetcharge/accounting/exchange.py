@@ -58,7 +58,7 @@ _SLACK: Final = 1e-9
 """More than what values of a few sweeps, relatively, are off by: by so much less a computation must be covered."""
 
 _GAUSSIAN_SLACK: Final = 1e-6
-"""The same where Gaussian noise is covered: it also covers what SPREAD leaves of a difference."""
+"""The same where Gaussian noise is covered."""
 
 _FARTHEST_NODE: Final = 64
 """Beyond it a Gaussian hockey stick is nothing, also beside y^m, which falls at most by half from node to node."""

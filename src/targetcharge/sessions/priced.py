@@ -226,7 +226,7 @@ class PriceList:
         price = Price(sum(one.grains for one in quoted), sum(one.value for one in quoted), quoted[0].scale)
         named = batch_algorithm(several.name, several.epsilon, parts.paid[-1], parts.accuracy, several.question)
         most = Most((price,), several.count)
-        return parts, Priced(named, parts.paid[-1:], most, (plain(parts.paid[-1]),), (0,), "ask")
+        return parts, Priced(named, parts.paid[-1:], most, tuple(map(plain, parts.paid)), (0,), "ask")
 
     def batch(self, batch: Batch) -> list[Priced]:
         """Return the questions of a batch: one for each, or one for all."""

@@ -80,7 +80,7 @@ def noise_of(answer: Answer, moved: int, own: NoiseOf | None) -> CountNoise:
         moved: how far a unit moves all numbers of its computation together at most, in steps.
         own: the session's own noise for such numbers, if it has one.
     """
-    target = answer.targets[0] if answer.targets else ()
+    target = answer.targets[-1] if answer.targets else ()
     match of_plain(target[1:]) if target[:1] == ("Everything",) else None:
         case Pure(epsilon):
             return CountNoise("laplace", rate_for(epsilon, moved))

@@ -123,7 +123,7 @@ class Preview:
         return [
             ("question", self.question),
             ("price of a hit", price),
-            ("noise", f"{noise}, at ε {self.epsilon:g}"),
+            ("noise", f"{noise}, {'at' if self.chances else 'priced like a test at'} ε {self.epsilon:g}"),
         ]
 
     def _rows(self) -> list[tuple[str, str, str]]:

@@ -5,8 +5,8 @@
 >>> from targetcharge.accounting.exchange import PaidRates
 >>> raise not_covered("this meter", Pure(3.0), PaidRates(0.1, 0.2))
 Traceback (most recent call last):
-targetcharge.errors.NotAllowed: this meter has no price for this computation: it has epsilon 3, and one hit pays
-for epsilon up to 0.1. Make it more private, or open the session with meter='renyi'
+targetcharge.errors.NotAllowed: this meter has no price for this computation: it has epsilon 3, for which its hits
+do not pay: one pays for epsilon up to 0.1. Make it more private, or open the session with meter='renyi'
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def not_covered(whose: str, curve: Curve, rates: PaidRates) -> NotAllowed:
         curve: what one run of the computation may tell.
         rates: what one hit pays for.
     """
-    sentence = f"{whose} has no price for this computation:"
+    sentence, dear = f"{whose} has no price for this computation:", "for which its hits do not pay"
     match curve:
         case Pure():
-            why = f"epsilon {curve.epsilon:.4g}, and one hit pays for epsilon up to {rates.pure:.4g}"
+            why = f"epsilon {curve.epsilon:.4g}, {dear}: one pays for epsilon up to {rates.pure:.4g}"
         case BoundedRange():
-            why = f"{curve}, and one hit pays for a range up to {rates.bounded_range:.4g}"
+            why = f"{curve}, {dear}: one pays for a range up to {rates.bounded_range:.4g}"
         case Gaussian() if rates.shift is not None:
-            why = f"{curve}, which costs more hits than there are"
+            why = f"{curve}, {dear}"
         case _:
             why = f"{curve}, and neither an epsilon nor a bounded range"
             return NotAllowed(f"{sentence} it has {why}. Open the session with ", Setting("meter", "renyi"))

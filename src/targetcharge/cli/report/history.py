@@ -270,9 +270,11 @@ class Contents:
 @lru_cache(maxsize=1000)
 def _published_alone(targets: tuple[PlainTarget, ...], epsilon: float) -> tuple[float, float]:
     """Return the ε and the ρ under which an answer alone is private: twice the ε of a run for two runs, say."""
-    target = priced_like(targets[0]) if len(targets) == 1 else None
-    if isinstance(target, Everything) and target.curve is not None:
-        return target.curve.pure_epsilon, target.curve.concentrated
+    known = list(map(priced_like, targets))
+    curves = [target.curve for target in known if isinstance(target, Everything) and target.curve is not None]
+    if curves and len(curves) == len(known):  # several if it is a pick and a number
+        return sum(curve.pure_epsilon for curve in curves), sum(curve.concentrated for curve in curves)
+    target = known[0] if len(known) == 1 else None
     published = target.published_epsilon(epsilon) if target else epsilon
     return published, published**2 / 2
 
