@@ -10,6 +10,7 @@ import pytest
 from tests.cli.commands import run
 from tests.cli.conftest import least, most, noise
 from tests.cli.pages import SHARED, Clock, Page, batch, write
+from tests.discrete_laplace import DiscreteLaplace
 
 import targetcharge as tc
 from targetcharge.ledger import Answer
@@ -347,6 +348,25 @@ def test_gaussian_answers_compose_by_concentrated_dp_and_never_by_an_epsilon():
     assert plain[1] == "4 answers"
     assert 0 <= float(plain[2]) - expected <= 0.0010001
     assert expected > first + 4 * 0.1353  # where four answers, if each were 0.1353-DP, would be
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_a_sparse_ledger_is_compared_with_laplace_noise_of_the_same_deviation(delta):
+    frame = pd.DataFrame({"u": range(400), "kind": ["a", "b"] * 200})
+    with tc.open(frame, "u", tc.Budget(1.0, delta), hits=5, ledger="s.db") as table:
+        table.watch(None, "kind", list(map(str, range(50))), 390)
+        deviation = table.meter.standard_deviation
+    page = reported("s.db")
+    rate = 2 * math.asinh(1 / (math.sqrt(2) * deviation))
+    variance = sum(k * k * DiscreteLaplace(rate).mass(k) for k in range(-2_000, 2_000))
+    assert math.sqrt(variance) == pytest.approx(deviation, rel=1e-9)
+    ours, *others, plain = page.rows("compared")[1:]
+    assert (ours[0][:6], ours[1], float(ours[2]), ours[4]) == ("sparse", "5 hits", 1.0, "5 hits")
+    assert [row[0][:5] for row in others] == (["exact", "Rényi", "the p"] if delta else [])
+    if delta:
+        assert 0 <= float(others[0][2]) - tc.accounting.exact_epsilon(rate, 5, delta) <= 0.0010001
+    assert plain[1] == "50 answers"
+    assert 0 <= float(plain[2]) - tc.accounting.optimal_epsilon(rate, 50, delta) <= 0.0100001
 
 
 def test_a_pick_and_its_number_are_two_computations_in_plain_composition():

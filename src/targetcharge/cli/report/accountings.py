@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, final
 
 from targetcharge.accounting.baselines import optimal_epsilon, optimal_hits
@@ -22,8 +22,8 @@ from targetcharge.accounting.renyi import (
     renyi_epsilon,
     renyi_hits,
 )
-from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind, Target
-from targetcharge.accounting.targets.plain import priced_like
+from targetcharge.accounting.targets import NOT_PRIOR, Boundary, Kind, NotPrior, Target
+from targetcharge.accounting.targets.plain import plain, priced_like
 from targetcharge.errors import TooLarge
 from targetcharge.numerics.rounding import from_grains
 
@@ -113,6 +113,8 @@ class OpenedMeter:
 
     def rows(self, contents: Contents) -> list[Row]:
         """Return what each accounting that applies makes of the session; none if targets are not known."""
+        if self.terms.meter == "sparse":
+            return self._beside_sparse(contents.answers)
         if not self.targets or not self.bought:
             return []
         exact = None if any(isinstance(target, Boundary) for target in self.targets) else self._exact()
@@ -129,6 +131,24 @@ class OpenedMeter:
     def _first_move(self) -> float:
         """Return the ε that an offset adds to bounds of computations that carry it."""
         return 0.0 if self.terms.offset is None else self.terms.offset.offset_epsilon / 2
+
+    def _beside_sparse(self, answers: int) -> list[Row]:
+        """Return the ledger's own row, and those of Laplace noise that has the same deviation without an offset."""
+        terms, hits, delta = self.terms, self.bought, self.budget.delta
+        query = 2 * math.asinh(1 / (math.sqrt(2) * (terms.standard_deviation or math.inf)))
+        rows: list[Row | None] = [Row("sparse", terms.epsilon, hits, hits, ours=True)]
+        if delta:
+            targets = (plain(NotPrior(prior=False)),)
+            natural = replace(terms, meter="", query_epsilon=query, offset=None, targets=targets)
+            rows += OpenedMeter(natural, self.which).of_hits()
+        if answers:
+            epsilon, buys = _tried(optimal_epsilon, query, answers, delta), _tried(optimal_hits, query, self.budget)
+            rows.append(Row("plain composition", epsilon, answers, buys, every=True))
+        return [row for row in rows if row]
+
+    def of_hits(self) -> list[Row | None]:
+        """Return the accountings that pay for hits of ε-DP computations."""
+        return [self._exact(), self._renyi(), self._paper()]
 
     def _exact(self) -> Row:
         terms, hits = self.terms, self.bought
