@@ -91,8 +91,8 @@ def delta(value: float, name: str = "delta") -> float:
 
 
 def positive_delta(value: float, name: str = "delta") -> float:
-    """Return a δ in [1e-90, 1): where misses are free there is no guarantee with δ = 0."""
-    expected = f"at least {MIN_DELTA:g}: any number of misses is free, so no such guarantee exists with delta 0"
+    """Return a δ in [1e-90, 1): with δ = 0 misses are free on sparse meters alone."""
+    expected = f"at least {MIN_DELTA:g}: with delta 0 misses are free on a table's sparse meter only"
     delta(value, name)
     return fitting(value, name, expected, lambda number: number >= MIN_DELTA)
 

@@ -307,10 +307,26 @@ def test_what_has_no_epsilon_is_asked_and_nothing_else_and_the_data_is_not_touch
     [
         ("exact", of_rho(), "it has rho 0.005, and neither an epsilon nor a bounded range"),
         ("sparse", of_rho(), "it has rho 0.005, and neither an epsilon nor a bounded range"),
-        ("exact", pure(0.5), "it has epsilon 0.5, for which its hits do not pay: one pays for epsilon up to 0.1333"),
-        ("exact", of_range(1.0), "it has bounded range 1, for which its hits do not pay: one pays for a range up to 0.2666"),
-        ("sparse", pure(0.2), "it has epsilon 0.2, for which its hits do not pay: one pays for epsilon up to 0.1252"),
-        ("sparse", of_range(0.4), "it has bounded range 0.4, for which its hits do not pay: one pays for a range up to 0.2504"),
+        (
+            "exact",
+            pure(0.5),
+            "it has epsilon 0.5, for which its hits do not pay: one pays for epsilon up to 0.1333",
+        ),
+        (
+            "exact",
+            of_range(1.0),
+            "it has bounded range 1, for which its hits do not pay: one pays for a range up to 0.2666",
+        ),
+        (
+            "sparse",
+            pure(0.2),
+            "it has epsilon 0.2, for which its hits do not pay: one pays for epsilon up to 0.1252",
+        ),
+        (
+            "sparse",
+            of_range(0.4),
+            "it has bounded range 0.4, for which its hits do not pay: one pays for a range up to 0.2504",
+        ),
     ],
     ids=lambda value: getattr(value, "name", str(value)[:20]),
 )

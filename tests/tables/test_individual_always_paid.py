@@ -312,5 +312,10 @@ def test_picks_are_made_by_noisy_numbers_where_every_unit_has_a_budget(monkeypat
     with opened(crowd(([1, 2, 3], 0), ([4, 5], 1), ([6], 2)), 3) as t:
         answers = t.top(None, "week", [0, 1, 2], 2, values=False)
         assert [answer.key for answer in answers] == [0, 1]
+        assert {(answer.outcome, answer.scale, answer.interval) for answer in answers} == {(None, 0.0, None)}
         assert counters(t) == [1, 1, 1, 1, 1, 0]
-        assert t.preview(tc.questions.top(None, "week", [0, 1, 2], 2, values=False)).margin_of == "number"
+        named, counted = (
+            t.preview(tc.questions.top(None, "week", [0, 1, 2], 2, values=wish)) for wish in (False, True)
+        )
+        assert (named.margin_of, named.scale, counted.margin_of) == ("beside the best", 0.0, "number")
+        assert counted.margin < named.margin < 2 * counted.margin + 1

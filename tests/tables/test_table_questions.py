@@ -307,3 +307,60 @@ def test_a_grid_that_is_too_fine_is_refused_and_the_one_named_is_taken(threshold
         with pytest.raises(tc.InvalidParameter, match=r"grid is 0\.05; it must be at least 0\.") as refused:
             prepared("0.05")
         assert prepared(re.search(r"at least (\S+)", str(refused.value))[1])
+
+
+@pytest.mark.parametrize(
+    ("terms", "refused"),
+    [
+        ({"meter": "sparse"}, {"prior", "between", "side"}),
+        ({"meter": "exact"}, {"between", "side"}),
+        ({"meter": "exact", "targets": [tc.NotPrior(None), tc.Between(1, 60)]}, {"side"}),
+        ({"meter": "renyi"}, set()),
+        ({"charging": "individual"}, {"prior", "between", "side"}),
+        ({"charging": "individual", "meter": "renyi"}, set()),
+    ],
+)
+def test_a_description_lists_what_the_meter_takes_and_nothing_else(terms, refused):
+    with tc.open(pd.DataFrame({"u": [1, 2]}), "u", tc.Budget(3, 1e-6), ledger=":memory:", **terms) as t:
+        described = str(t.describe())
+        asked = {
+            "prior": ("count(where, prior, tolerance)", q.count(None, 100, 50)),
+            "between": ("between(where, low, high)", q.between(None, 1, 60)),
+            "side": ("side(where, threshold)", q.side(None, 10)),
+        }
+        for name, (line, question) in asked.items():
+            assert (line in described) == (name not in refused)
+            if name in refused:
+                with pytest.raises(tc.NotAllowed):
+                    t.prepare(question)
+            else:
+                t.prepare(question)
+
+
+def test_shares_of_units_may_come_from_a_loop_or_from_numpy():
+    with opened() as t:
+        tenths = t.quantiles("fee", list(np.linspace(0.1, 0.9, 9)), 0, 5, epsilon=0.01)
+        assert [answer.key for answer in tenths] == [number / 10 for number in range(1, 10)]
+        assert t.prepare(q.quantile("fee", 3 * 0.1, 0, 5)).record == t.prepare(q.quantile("fee", 0.3, 0, 5)).record
+        with pytest.raises(tc.InvalidParameter, match="at most six decimals"):
+            t.prepare(q.quantile("fee", 1 / 3, 0, 5))
+
+
+def test_what_asking_refuses_a_preview_refuses_too_and_picks_need_no_price_of_tests():
+    frame, budget = pd.DataFrame({"u": range(40), "kind": ["a", "b"] * 20}), tc.Budget(3, 1e-6)
+    picks = q.top(None, "kind", ["a", "b"], 1, values=False)
+    band = tc.Between(1, 50)
+    with tc.open(frame, "u", budget, query_epsilon=0.1, targets=[band], ledger=":memory:") as t:
+        assert (t.preview(picks).price, len(t.ask(picks))) == (1, 1)
+    rivals = [band, tc.Between(1, 90)]
+    with tc.open(frame, "u", budget, query_epsilon=0.1, alternatives=rivals, ledger=":memory:") as t:
+        for question in (
+            q.mean("u", 0, 9),
+            q.count(),
+            q.histogram(None, "kind", ["a"]),
+            q.quantile("u", 0.5, 0, 9),
+            picks,
+        ):
+            for call in (t.preview, t.ask):
+                with pytest.raises(tc.NotAllowed):
+                    call(question)

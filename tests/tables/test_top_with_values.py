@@ -272,8 +272,8 @@ def test_a_number_after_a_pick_is_a_second_hit_and_the_preview_and_the_answers_s
         picks = t.preview(q.top(SIGNED, "week", range(7), 3, values=False))
         assert picks.price == pytest.approx(seen.price / 2, rel=1e-3)
         assert (picks.margin, picks.scale) == (seen.margin, 0)
-        assert f"in 95% of picks, their numbers of scale {seen.scale:.4g}, at" in str(seen)
-        assert "in 95% of picks, at" in str(picks)
+        assert f"in 95% of picks, their numbers of scale {seen.scale:.4g}, priced like a test at" in str(seen)
+        assert "in 95% of picks, priced like a test at" in str(picks)
 
 
 @EACH

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 HITS_OF_UNIT: Final = "hits of a unit"
 TABLE: Final = "counts of a table"
-SPARSE: Final = "sparse, thresholds only"
-INDIVIDUAL: Final = "each unit, thresholds only"
+SPARSE: Final = "sparse: thresholds, always paid"
+INDIVIDUAL: Final = "each unit: thresholds, always paid"
 
 _OURS: Final = ("exact", "Rényi")
 _PLAIN: Final = NotPrior(prior=False)

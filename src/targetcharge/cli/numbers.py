@@ -29,10 +29,12 @@ Rows = Annotated[
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Between what the number of a unit lies."""
+    """Between what the numbers lie."""
 
-    lower: Annotated[float, typer.Option(help="The least number of a unit; what is less counts as this.")]
-    upper: Annotated[float, typer.Option(help="The largest number of a unit.")]
+    lower: Annotated[
+        float, typer.Option(help="What is less counts as this: of a sum a unit's total, else each row.")
+    ]
+    upper: Annotated[float, typer.Option(help="What is more counts as this.")]
     grid: Annotated[str | None, typer.Option(help="Round to multiples of this, such as 0.01.")] = None
 
     @property

@@ -52,8 +52,8 @@ class Answer:
         price: what it cost on the session's meter: 0 for a miss.
         seq: its number, unique on the ledger and increasing within a session.
         algorithm: the algorithm's name.
-        targets: the target it was asked with on each of the session's meters, as plain data; where every outcome is
-            paid for what it may tell, of a pick and then of its number.
+        targets: the target it was asked with on each of the session's meters, as plain data; where every outcome
+            is paid for what it may tell, of a pick and then of its number.
         epsilon: the ε of the computation, or that of the tests that cost as much where every outcome is paid for:
             what that may tell is in its targets. 0 if there is none.
         delta: the δ of the computation, spent hit or miss.

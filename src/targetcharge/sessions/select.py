@@ -88,21 +88,23 @@ class Candidates:
     Attributes:
         priced: one for each, or one for all.
         batch: whose keys they are, if they are.
+        values: whether outcomes are published, and not only which candidates are the best.
     """
 
     priced: Sequence[Priced]
     batch: Batch | None = None
+    values: bool = True
 
     @classmethod
-    def of(cls, candidates: Sequence[Algorithm] | Batch, prices: PriceList) -> Candidates:
+    def of(cls, candidates: Sequence[Algorithm] | Batch, prices: PriceList, *, values: bool) -> Candidates:
         """Return the candidates that a caller gave, priced."""
         if not isinstance(candidates, Batch):
-            return cls([prices.candidate(algorithm) for algorithm in candidates])
+            return cls([prices.candidate(algorithm) for algorithm in candidates], values=values)
         if not isinstance(candidates.drawing, NoisyCounts):
             msg = "a selection is made among algorithms or noisy counts, and this batch has neither"
             raise NotAllowed(msg)
         batch = prices.as_drawn(candidates)
-        return cls(prices.candidates(batch), batch)
+        return cls(prices.candidates(batch), batch, values)
 
     def most(self, count: int) -> Most:
         """Return the most that the release of `count` candidates could charge, at the dearest one's price."""
@@ -122,6 +124,8 @@ class Candidates:
         key, count = None if self.batch is None else self.batch.keys[index], len(self)
         answer = priced.answer(outcome, (True,), seq, received, snapshot, key=key, candidate=index)
         accuracy = priced.algorithm.accuracy
+        if not self.values:
+            return replace(answer, outcome=None, scale=0.0, interval=None)
         if accuracy is None:
             return answer
         # Candidates that were given one by one may have noise of different laws.

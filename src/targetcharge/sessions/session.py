@@ -391,6 +391,8 @@ class Session:
         k: int = 1,
         stop: Stop | None = None,
         threshold: float | None = None,
+        *,
+        values: bool = True,
     ) -> list[Answer]:
         """Run every candidate once and publish the best: one-shot top-k, a hit for each that is published.
 
@@ -402,10 +404,14 @@ class Session:
             stop: from the answers so far to the lowest score that may follow, or None; see `tc.sessions.gap`. It
                 is tried first on made-up answers, where the candidates are noisy counts.
             threshold: no score below it is published.
+            values: whether outcomes are published; else only which candidates are the best, at the same price.
+                Then `stop` is left out: it would see them.
         """
+        if stop is not None and not checks.flag(values, "values"):
+            raise InvalidParameter("stop", stop, "left out where values are not wanted: there are none to see")
         names = candidates.keys if isinstance(candidates, Batch) else candidates
         most = check_selection(names, k, stop, threshold)
-        asked = Candidates.of(candidates, self._prices)
+        asked = Candidates.of(candidates, self._prices, values=values)
 
         def compute() -> tuple[Settlement, tuple[list[Answer], str]]:
             outcomes, snapshot = asked.draw(self._dataset.data, self._entropy), self._dataset.snapshot

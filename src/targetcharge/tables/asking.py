@@ -18,7 +18,7 @@ from targetcharge.tables.difference import PublishedNumber, difference, noise_of
 from targetcharge.tables.numbers import SharedNumbers, SharedScans, calls_of
 from targetcharge.tables.preparing import read_back
 from targetcharge.tables.preview import preview
-from targetcharge.tables.questions import CountQuestion, Quantiles, Top
+from targetcharge.tables.questions import CountQuestion, Quantiles, Top, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,11 +47,12 @@ class Asker:
 
     def check_price(self, prepared: Prepared) -> None:
         """Refuse a question that has no price on the session; alternatives are its targets, and have theirs."""
-        if len(self._session.meters) > 1:
-            return
-        if isinstance(prepared.question, Quantiles):
+        question, alternatives = prepared.question, len(self._session.meters) > 1
+        if isinstance(question, Quantiles) or (isinstance(question, Top) and self._picks(prepared, None)):
             self._session.price_of_several(prepared.several())
-        elif prepared.always_paid:
+        elif alternatives and isinstance(question, Watch | Top):
+            self._session.check_price(prepared.batch())
+        elif alternatives or prepared.always_paid:
             self._session.check_price(prepared.algorithm())
         else:
             self._session.check_target(prepared.target, prepared.epsilon, monotone=prepared.monotone)
@@ -104,15 +105,13 @@ class Asker:
     def top(self, prepared: Prepared, stop: Stop | None) -> Answers:
         """Publish the keys with the largest numbers."""
         question = cast("Top", prepared.question)
-        if stop is not None and not question.values:
-            raise InvalidParameter("stop", stop, "left out where values are not wanted: picks have none")
         batch, picked = prepared.batch(), self._picks(prepared, stop)
         self._numbers.engine.check_unchanged()
         try:
             if picked:
                 answers = self._session.ask_several(prepared.several())
             else:
-                answers = self._session.select(batch, question.k, stop, question.threshold)
+                answers = self._session.select(batch, question.k, stop, question.threshold, values=question.values)
             return Answers(answers, types_of_keys(prepared), compare=partial(self.difference, prepared))
         except BudgetSpent as spent:
             return Answers((), types_of_keys(prepared), batch.keys, spent.with_traceback(None))
@@ -179,7 +178,11 @@ class Asker:
                 raise InvalidParameter(name, answer, "an answer of this table")
             asked = prepared or read_back(answer.question, answer.epsilon, self._schema)
             if asked is None:
-                raise InvalidParameter(name, answer, "an answer whose question is known; of a selection the first")
+                raise InvalidParameter(
+                    name,
+                    answer,
+                    "an answer whose question is known: give two answers of a selection to its own `difference`",
+                )
             if isinstance(asked.measure, UnitValue):
                 raise InvalidParameter(name, answer, "about a count or a sum, not about a mean or a quantile")
             own = session_noise(self._session.meter.tariff, answer.epsilon) if asked.monotone else None

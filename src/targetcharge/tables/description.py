@@ -7,7 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
+from targetcharge.accounting.targets import Between, Boundary, NotPrior
+from targetcharge.errors import TargetChargeError
 from targetcharge.mechanisms.noise import CountNoise
+from targetcharge.outcomes import UNCHANGED
 from targetcharge.queries.tree import Kind, quoted
 from targetcharge.sessions.priced import session_noise
 from targetcharge.tables.individual.departures import in_words
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from targetcharge.accounting.budget import Budget
+    from targetcharge.accounting.targets import Target
     from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Unit
     from targetcharge.sessions.reading import Reading
@@ -29,10 +33,12 @@ _HOW: Final = {
     Kind.BOOLEAN: "{0} = TRUE",
 }
 _DISTINCT: Final = "distinct_above(column, threshold, where)"
+_WIDE: Final = 10**6
 _CHANGE: Final = "count(where, prior, tolerance)"
 _BETWEEN: Final = "between(where, low, high)"
 _SIDE: Final = "side(where, threshold)"
-_NOT_AT_LEAST: Final = (_CHANGE, _BETWEEN, _SIDE)
+_TARGETS: Final = {_CHANGE: NotPrior(UNCHANGED), _BETWEEN: Between(0, _WIDE), _SIDE: Boundary()}
+"""What costs of the calls that not every meter takes."""
 _CALLS: Final = (
     ("above(where, threshold)", "the noisy count if it reaches the threshold", "reaching it"),
     ("count(where)", "a noisy count", "always"),
@@ -68,7 +74,7 @@ class Description:
         identity: how units are told apart, if not as equal values.
         standard_deviation: of the noise of a count.
         common_error: whether a part of it is the same in all answers: a secret offset.
-        at_least: whether only whether counts are at least something may be asked.
+        refused: the calls that the meter has no price for.
         may_have_left: at most how many units take no part any more, where each has a budget of its own; None if
             nothing bounds it.
     """
@@ -82,7 +88,7 @@ class Description:
     identity: str = ""
     standard_deviation: float = 0.0
     common_error: bool = False
-    at_least: bool = False
+    refused: tuple[str, ...] = ()
     may_have_left: int | None = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -129,7 +135,7 @@ class Description:
         return [(name, kind, _HOW[Kind(kind)].format(quoted(name))) for name, kind in self.columns]
 
     def _calls(self) -> list[tuple[str, str, str]]:
-        calls = [call for call in _CALLS if not self.at_least or call[0] not in _NOT_AT_LEAST]
+        calls = [call for call in _CALLS if call[0] not in self.refused]
         if self.charging != "individual":
             return calls
         return [(call, what, _OF_EACH.get(call, costs)) for call, what, costs in calls if call != _DISTINCT]
@@ -171,6 +177,15 @@ def describe(
         engine.identity.words,
         noise_of(1).standard_deviation,
         tariff.offset is not None,
-        tariff.at_least,
+        tuple(call for call, target in _TARGETS.items() if not _takes(meter, target, query_epsilon)),
         may_have_left,
     )
+
+
+def _takes(meter: Reading, target: Target, epsilon: float) -> bool:
+    """Return whether a meter has a price for questions with a target."""
+    try:
+        meter.quote(target, epsilon, carried=meter.tariff.offset is not None)
+    except TargetChargeError:  # or the query ε is too large for it
+        return False
+    return True

@@ -28,6 +28,7 @@ from targetcharge.mechanisms.gauge import gauged
 from targetcharge.mechanisms.paid import always_count, histogram, mean, paid
 from targetcharge.mechanisms.picks import peeled, quantiles
 from targetcharge.mechanisms.wrappers import rewrapped
+from targetcharge.outcomes import UNCHANGED
 from targetcharge.queries.keys import from_published
 from targetcharge.queries.measures import Count, Sketch, Total, UnitValue
 from targetcharge.queries.tree import All
@@ -191,6 +192,8 @@ class Prepared:
                 return Boundary()
             case BetweenQuestion():
                 return Between(*band_steps(self.gauge, self.question), self.measure.sensitivity)
+            case Above(prior=prior) | CountQuestion(prior=prior) if prior is not None:
+                return NotPrior(UNCHANGED)
             case _:
                 return NotPrior(None)
 

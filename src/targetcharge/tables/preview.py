@@ -79,6 +79,7 @@ class Preview:
         margin_of: what is off by so much: the "number"; the number "times units", of a mean: it is off by so
             much divided by how many units count; the "rank" among the units, of a quantile; or the count of a key
             that is picked, "beside the best".
+        selects: whether only the largest of the keys are published.
     """
 
     question: str
@@ -91,6 +92,7 @@ class Preview:
     threshold: float | None
     chances: tuple[Chance, ...]
     margin_of: MarginOf = "number"
+    selects: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -111,7 +113,9 @@ class Preview:
         elif self.most_hits > 1:
             price += f" (at most {self.most_hits:,} of {self.keys:,} tests)"
         elif self.keys > 1:
-            price += f", for all {self.keys:,} keys together"
+            price += (
+                f", for one of {self.keys:,} keys" if self.selects else f", for all {self.keys:,} keys together"
+            )
         noise = {
             "number": f"scale {self.scale:.4g}, within {self.margin:.6g} in 95% of draws",
             "times units": f"within {self.margin:.6g} divided by the number of units in 95% of draws",
@@ -189,6 +193,8 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
     elif distances is not None:
         chances_of = "its chances depend on the other keys" if isinstance(question, Top) else "it has no threshold"
         raise InvalidParameter("distances", distances, f"left out for this question: {chances_of}")
+    named = isinstance(question, Top) and not question.values  # a key is off by its noise and that of a better one
+    margin = -(-sum(accuracy.margins) // accuracy.lattice) if named else accuracy.margin
     return Preview(
         question=name,
         epsilon=prepared.epsilon,
@@ -197,10 +203,12 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
         ).value,
         keys=keys,
         most_hits=most,
-        scale=shown.scale,
-        margin=_margin(prepared.gauge, accuracy.margin, threshold),
+        scale=0.0 if named else shown.scale,
+        margin=_margin(prepared.gauge, margin, threshold),
         threshold=threshold,
         chances=chances,
+        margin_of="beside the best" if named else "number",
+        selects=isinstance(question, Top),
     )
 
 
@@ -220,7 +228,8 @@ def _always_paid(prepared: Prepared, session: Session) -> Preview:
         scale = accuracy.scale
         margin = _margin(prepared.gauge, accuracy.margin, None) if margin_of == "number" else margin
     keys = most if isinstance(prepared.question, Quantiles) else max(1, prepared.count)
-    return Preview(name, prepared.epsilon, price, keys, most, scale, margin, None, (), margin_of)
+    selects = isinstance(prepared.question, Top)
+    return Preview(name, prepared.epsilon, price, keys, most, scale, margin, None, (), margin_of, selects)
 
 
 def _margin(gauge: Gauge, margin: int, threshold: float | None) -> float:

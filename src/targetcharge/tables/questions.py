@@ -363,7 +363,7 @@ def _share(share: float) -> Fraction:
     """Return a share of units as it was written: 0.9 is nine tenths, not the double next to it."""
     expected = "a number above 0 and below 1, with at most six decimals"
     written, given = checks.fitting(share, "q", expected, lambda number: 0 < number < 1), cast("object", share)
-    exact = Fraction(given) if isinstance(given, Rational) else Fraction(str(written))
+    exact = Fraction(given) if isinstance(given, Rational) else Fraction(f"{written:.12g}")
     if exact.denominator > _LARGEST_DENOMINATOR:
         raise InvalidParameter("q", share, expected)
     return exact

@@ -137,8 +137,8 @@ class Table:
 
         Args:
             column: a number.
-            lower: the least value of a unit; what is less counts as this.
-            upper: the largest value.
+            lower: the least value of a row; what is less counts as this.
+            upper: the largest value of a row.
             where: which rows count.
             grid: values are rounded to multiples of it; left out for a millionth of the bounds.
             epsilon: it costs what a test with this ε costs; left out for the query ε of the table.
@@ -309,8 +309,8 @@ class Table:
 
         With values the noisy numbers are published too: the largest of them, a hit each. Where that is sharper,
         keys are picked first, and each number costs one more hit: `preview` says so. Without values keys are only
-        picked; where every unit has a budget they are chosen by their numbers all the same. A budget that does not
-        cover all of them answers none, and `.stopped` says so.
+        picked, or, where every unit has a budget, chosen by noisy numbers that are not published. A budget that
+        does not cover all of them answers none, and `.stopped` says so.
 
         Args:
             where: what to count.

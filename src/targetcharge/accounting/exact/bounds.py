@@ -143,7 +143,7 @@ def exact_hits(query_epsilon: float, budget: Budget, kind: Kind = NOT_PRIOR) -> 
                 return max(least, level.hits - 1)
     expected = (
         f"larger, or the budget smaller: it buys more than the {lattice.most_hits:,} hits that a lattice"
-        " can count here; use renyi_hits, which needs no lattice"
+        " can count: a Rényi meter has no such limit"
     )
     raise TooLarge("query_epsilon", query_epsilon, expected)
 

@@ -133,7 +133,7 @@ class OpenedMeter:
         return 0.0 if self.terms.offset is None else self.terms.offset.offset_epsilon / 2
 
     def _beside_sparse(self, answers: int) -> list[Row]:
-        """Return the ledger's own row, and those of Laplace noise that has the same deviation without an offset."""
+        """Return the ledger's own row, and those of Laplace noise with the same deviation and no offset."""
         terms, hits, delta = self.terms, self.bought, self.budget.delta
         query = 2 * math.asinh(1 / (math.sqrt(2) * (terms.standard_deviation or math.inf)))
         rows: list[Row | None] = [Row("sparse", terms.epsilon, hits, hits, ours=True)]
@@ -142,7 +142,10 @@ class OpenedMeter:
             natural = replace(terms, meter="", query_epsilon=query, offset=None, targets=targets)
             rows += OpenedMeter(natural, self.which).of_hits()
         if answers:
-            epsilon, buys = _tried(optimal_epsilon, query, answers, delta), _tried(optimal_hits, query, self.budget)
+            epsilon, buys = (
+                _tried(optimal_epsilon, query, answers, delta),
+                _tried(optimal_hits, query, self.budget),
+            )
             rows.append(Row("plain composition", epsilon, answers, buys, every=True))
         return [row for row in rows if row]
 

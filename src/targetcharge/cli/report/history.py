@@ -105,7 +105,7 @@ def _costs(answer: Answer) -> str:
     if answer.call != "ask":
         return "it is released" if answer.call in ("release", "revise") else "it is among the largest"
     match answer.targets:
-        case [(str(name), *_)] if name in _COSTS:
+        case [*_, (str(name), *_)] if name in _COSTS and {known[0] for known in answer.targets} == {name}:
             return _COSTS[name]
         case [("NotPrior", None)]:
             return "always" if _has(answer.question, "count") else "a value is published"
