@@ -2,8 +2,7 @@
 
 >>> import targetcharge as tc
 >>> votes = np.array([[240, 10], [5, 245], [0, 250]] * 100)
->>> session = tc.Session(None, tc.Budget(3.0, 1e-5), query_epsilon=0.1, meter="renyi", targets=[tc.Boundary(2)])
->>> labels = label(votes, session, teachers=250, epsilon=0.1, classes=["cat", "dog"])
+>>> labels = label(votes, budget=tc.Budget(3.0, 1e-5), classes=["cat", "dog"])
 >>> labels.complete, labels.values[:3].tolist()
 (True, ['cat', 'dog', 'dog'])
 >>> labels = Labels.nothing(("cat", "dog"), requests=4).with_codes(0, np.array([1, 3, 0]), np.array([1]))
@@ -23,16 +22,21 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
-from targetcharge.learning.votes import CAUTION, MODES, VoteDrawing, Votes, aggregator_of, target_of
+from targetcharge.learning.opening import Payer
+from targetcharge.learning.votes import MODES, VoteDrawing, Votes, aggregator_of, target_of
 from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.algorithm import Outcomes, batch_algorithm, checked_name, declared_outcomes
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
 from targetcharge.outcomes import BOUNDARY, LOW
 from targetcharge.sessions import Session
+from targetcharge.sessions.opening import MEMORY
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import ArrayLike, NDArray
 
+    from targetcharge.accounting.budget import Budget
     from targetcharge.errors import Refused
     from targetcharge.ledger import BatchEntry
 
@@ -151,21 +155,23 @@ class Labels:
 
 def label(
     votes: ArrayLike,
-    session: Session,
+    session: Session | None = None,
     *,
-    teachers: int,
-    epsilon: float,
+    budget: Budget | None = None,
+    teachers: int | None = None,
+    epsilon: float | None = None,
     mechanism: str = "permute_and_flip",
     mode: str = "boundary",
     prior: ArrayLike | None = None,
     threshold: float | None = None,
     threshold_epsilon: float | None = None,
-    caution: float = CAUTION,
+    caution: float | None = None,
     classes: Outcomes | None = None,
     start: int | Labels = 0,
     name: str = "labels",
+    ledger: str | os.PathLike[str] = MEMORY,
 ) -> Labels:
-    """Label public requests by the private votes of teachers, within a session's budget.
+    """Label public requests by the private votes of teachers, within a budget or that of a session.
 
     Each request is one ε-DP computation of the votes, in order, where a changed record changes one teacher's vote:
     two counts of a row move by one. The session's guarantee is about such a change (docs/theory/labels.md#votes).
@@ -173,9 +179,13 @@ def label(
 
     Args:
         votes: how many teachers chose each class: a row for each request, a column for each class.
-        session: whose budget pays, and whose ledger keeps the labels; its own data is not looked at.
-        teachers: how many there are. Every row sums to it.
-        epsilon: ε of one request, all in all.
+        session: whose budget pays, and whose ledger keeps the labels; its own data is not looked at. Left out, one
+            is opened for the budget.
+        budget: of all these labels together, without a session.
+        teachers: how many there are. Every row sums to it; left out for what the first one sums to, which no
+            teacher's vote changes.
+        epsilon: ε of one request, all in all; without a session it may be left out for 20/teachers, or less where
+            the budget would cover fewer than 10 hits.
         mechanism: "permute_and_flip", "exponential" or "noisy_max", which chooses the class.
         mode: "boundary" pays for requests that are too close to call, "prior" for labels that differ from what
             was expected, "twice" for requests on which two draws differ, "plain" for all.
@@ -183,23 +193,24 @@ def label(
         threshold: the least noisy number of teachers that must agree, else the outcome is `LOW`.
         threshold_epsilon: the part of ε that this test gets; half if left out.
         caution: in mode "boundary", how readily doubt is marked: 1 as in the paper; more makes each mark cheaper
-            and the labels better, and gives fewer of them.
+            and the labels better, and gives fewer of them. Left out for that of the session, or else 2.
         classes: their names, in the order of the columns; 0, 1, … if left out.
         start: the request to begin with, or earlier labels of the same requests to go on from.
         name: what the transcript calls these requests; for `recall`.
+        ledger: with a budget, where it is kept: ":memory:", or the path of a file.
 
     Raises:
         InvalidParameter: if a parameter is wrong; nothing was asked.
         NotAllowed: if the session's meter has no price for the mode.
     """
-    if not isinstance(session, Session):
-        raise InvalidParameter("session", session, "a tc.Session")
+    payer = Payer.of(session, budget, epsilon, ledger)
     table = Votes(votes, teachers)
     names = tuple(range(table.classes)) if classes is None else declared_outcomes(classes, "classes")
     if len(names) != table.classes:
         expected = f"{table.classes} names, one for each column of votes, and there are {len(names)}"
         raise InvalidParameter("classes", classes, expected)
-    target = target_of(checks.choice(mode, "mode", MODES), caution)
+    target = target_of(checks.choice(mode, "mode", MODES), payer.caution(caution))
+    epsilon = payer.epsilon_of(target, table.teachers)
     aggregator = aggregator_of(mechanism, mode, epsilon, threshold, threshold_epsilon)
     drawing = VoteDrawing(table, aggregator, target, _prior_codes(prior, mode, names, len(table)))
     labels = _started(start, names, len(table))
@@ -211,11 +222,12 @@ def label(
         most_hits=MOST_HITS,
         durable=True,
     )
-    try:
-        for entry in session.ask_batch(batch, labels.asked):
-            labels = labels.with_entry(entry)
-    except BudgetSpent as spent:
-        return replace(labels, refusal=spent.with_traceback(None))
+    with payer.opened(target, epsilon) as opened:
+        try:
+            for entry in opened.ask_batch(batch, labels.asked):
+                labels = labels.with_entry(entry)
+        except BudgetSpent as spent:
+            return replace(labels, refusal=spent.with_traceback(None))
     return labels
 
 

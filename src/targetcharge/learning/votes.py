@@ -77,16 +77,18 @@ class Votes:
         teachers: how many there are; declared, so public.
     """
 
-    def __init__(self, votes: ArrayLike, teachers: int) -> None:
+    def __init__(self, votes: ArrayLike, teachers: int | None = None) -> None:
         """Check a table of counts.
 
         The checks are for the curator, who has the votes: they name a row that no honest vote can give, and no
-        count.
+        count. Teachers that are left out are as many as the first row sums to: no change of votes changes that.
         """
+        self._counts = _table(votes)
+        if teachers is None:
+            teachers = _first_sum(votes, self._counts)
         if checks.positive_integer(teachers, "teachers") > MOST_TEACHERS:
             raise InvalidParameter("teachers", teachers, f"an integer from 1 to {MOST_TEACHERS:,}")
         self.teachers = int(teachers)
-        self._counts = _table(votes)
         rows = max(1, _CHECKED // self.classes)
         for first in range(0, len(self), rows):
             _check(votes, self._counts[first : first + rows], self.teachers, first)
@@ -130,6 +132,16 @@ def _table(votes: ArrayLike) -> NDArray[np.generic]:
         columns = f"a table with 2 to {MOST_OUTCOMES - _MARKS:,} columns, one for each class, and this has"
         raise InvalidParameter("votes", votes, f"{columns} {counts.shape[1]}")
     return counts
+
+
+def _first_sum(votes: ArrayLike, counts: NDArray[np.generic]) -> int:
+    """Return what the first row sums to."""
+    if not len(counts):
+        raise InvalidParameter("teachers", None, "given where there are no votes")
+    total = float(counts[0].astype(np.float64).sum())
+    if not total.is_integer():
+        raise InvalidParameter("votes", votes, "whole numbers: row 0 has one that is not")
+    return int(total)
 
 
 def _check(votes: ArrayLike, block: NDArray[np.generic], teachers: int, start: int) -> None:

@@ -57,6 +57,9 @@ class Session:
 
     Calls from several threads take turns. A session cannot be pickled or copied, nor used after a fork: open
     another one on the same ledger.
+
+    Attributes:
+        targets: its alternatives, or examples of what it was opened to be asked; none of a table's.
     """
 
     def __init__(
@@ -103,12 +106,14 @@ class Session:
         declared = Declaration.of(*given, hits=hits, offset_epsilon=offset_epsilon)
         ledger_opened = open_ledger(ledger, declared, transcript, restored)
         self._open(PlainData(data), ledger_opened, declared.alternatives)
+        self.targets = declared.alternatives or declared.targets
 
     @classmethod
     def over(cls, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...] = ()) -> Session:
         """Return a session over a dataset that knows its snapshots and units, on an open ledger: a table's."""
         session = cls.__new__(cls)
         session._open(dataset, ledger, alternatives)  # noqa: SLF001 - its own
+        session.targets = alternatives
         return session
 
     def _open(self, dataset: Dataset, ledger: Ledger, alternatives: tuple[Target, ...]) -> None:
