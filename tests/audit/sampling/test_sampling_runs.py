@@ -1,7 +1,10 @@
 """What follows from the seed, on however many workers; progress; what the audit leaves alone."""
 
+import multiprocessing
 import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -57,6 +60,43 @@ def test_progress_is_told():
     black_box(COUNT, TEN, NINE, runs=1_000, workers=1, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (2_000, 2_000)
     assert told == sorted(told)
+
+
+SLOW_TO_CLOSE = """
+import sys, time
+from concurrent.futures import process
+from targetcharge.audit import black_box
+from targetcharge.mechanisms import noisy_count
+
+close, wakeup = process._ThreadWakeup.close, process._ThreadWakeup.wakeup
+
+def slow_close(self):
+    time.sleep(0.3)
+    close(self)
+
+def slow_wakeup(self):
+    if not self._closed:
+        time.sleep(0.6 if process._global_shutdown else 0)
+        self._writer.send_bytes(b"")
+
+process._ThreadWakeup.close, process._ThreadWakeup.wakeup = slow_close, slow_wakeup
+assert black_box(noisy_count(len, 1.0), ["a", "b"], ["a"], runs=200, workers=2).passed
+"""
+
+
+def test_no_pool_is_left_that_python_would_wake_while_it_closes():
+    """Else, now and then: Exception ignored in ... OSError: [Errno 9] Bad file descriptor."""
+    done = subprocess.run([sys.executable, "-c", SLOW_TO_CLOSE], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_audit_that_is_interrupted_leaves_no_worker_behind():
+    def interrupt(_done, _total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        black_box(COUNT, TEN, NINE, runs=2_000, workers=2, progress=interrupt)
+    assert multiprocessing.active_children() == []
 
 
 def test_workers_that_repeat_each_other_are_found_out():

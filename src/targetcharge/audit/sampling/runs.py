@@ -24,7 +24,7 @@ import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
@@ -33,7 +33,7 @@ from targetcharge.audit.sampling.published import COUNTABLE, CannotCountError, P
 from targetcharge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from numpy.random import SeedSequence
     from numpy.typing import NDArray
@@ -127,14 +127,15 @@ def collect(
     samples = Samples(*((Counter(), Counter()) for _ in range(3)))
     probes, done = {}, 0
     try:
-        for chunk in _work(subject, data, _chunks(runs, seed), seed, workers):
-            for (part, side), counts in chunk.counts.items():
-                samples[part][side].update(counts)
-                done += counts.total()
-            if chunk.probe:
-                probes[chunk.worker] = chunk.probe
-            if progress:
-                progress(done, 2 * runs)
+        with closing(_work(subject, data, _chunks(runs, seed), seed, workers)) as chunks:
+            for chunk in chunks:
+                for (part, side), counts in chunk.counts.items():
+                    samples[part][side].update(counts)
+                    done += counts.total()
+                if chunk.probe:
+                    probes[chunk.worker] = chunk.probe
+                if progress:
+                    progress(done, 2 * runs)
     except CannotCountError as error:
         expected = f"a function that publishes {COUNTABLE}; {error} is none of these"
         raise InvalidParameter("run", subject.name, expected) from None
@@ -156,7 +157,7 @@ def _chunks(runs: int, seed: int) -> list[Places]:
 
 def _work(
     subject: Subject, data: tuple[object, object], chunks: list[Places], seed: int, workers: int
-) -> Iterator[WorkerCounts]:
+) -> Generator[WorkerCounts]:
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():  # most functions cannot be pickled
         worker = _Worker(subject, data, seed, probes=False)
         with _own_generators():
@@ -166,13 +167,12 @@ def _work(
         # Python warns of threads and fork: a worker uses nothing that another thread may have locked.
         warnings.simplefilter("ignore", DeprecationWarning)
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _start, (subject, data, seed))
-        with pool:
-            try:
-                futures = [pool.submit(_run, index, places) for index, places in enumerate(chunks)]
-                for future in as_completed(futures):
-                    yield future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        try:
+            futures = [pool.submit(_run, index, places) for index, places in enumerate(chunks)]
+            for future in as_completed(futures):
+                yield future.result()
+        finally:  # else Python, at its end, may wake the pool through a pipe that it is just closing
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class _Worker:
