@@ -272,18 +272,21 @@ def histogram(measure: Histogram, keys: Keys, relation: Relation, number: str) -
 def chosen(measure: Histogram, keys: Keys, relation: Relation, number: str) -> str:
     """Return the query of the units u of a column, and of the indices i of the keys for which each counts.
 
-    It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: of
-    every unit once.
+    It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: only
+    of units with several keys, once.
     """
     names = ", ".join(names_of(keys.columns))
     rows = counted(Count(measure.where), relation, groups_of(keys, relation))
     declared = f"FROM ({rows}) JOIN declared USING ({names}) WHERE u IS NOT NULL"
-    units = f"SELECT u, {number} % {RANKS} AS a FROM (SELECT DISTINCT u {declared})"
+    ends = f"SELECT u, min(i) AS i, max(i) AS last {declared} GROUP BY u"
+    units = f"SELECT u, {number} % {RANKS} AS a FROM ends WHERE i < last"
     # A rank and an index in one integer, below 2^51.
     rank = f"((a * s + t) % {RANKS}) * {MOST_KEYS} + i"
     ranked = f"SELECT u, {rank} AS r FROM (SELECT u, i, s, t {declared}) JOIN ({units}) USING (u)"
     if measure.per_unit == 1:  # the same, without sorting
-        return f"SELECT u, min(r) % {MOST_KEYS} AS i FROM ({ranked}) GROUP BY u"
-    different = f"SELECT DISTINCT u, r FROM ({ranked})"
-    placed = f"SELECT u, r, row_number() OVER (PARTITION BY u ORDER BY r) AS place FROM ({different})"
-    return f"SELECT u, r % {MOST_KEYS} AS i FROM ({placed}) WHERE place <= {measure.per_unit}"
+        several = f"SELECT u, min(r) % {MOST_KEYS} AS i FROM ({ranked}) GROUP BY u"
+    else:
+        different = f"SELECT DISTINCT u, r FROM ({ranked})"
+        placed = f"SELECT u, r, row_number() OVER (PARTITION BY u ORDER BY r) AS place FROM ({different})"
+        several = f"SELECT u, r % {MOST_KEYS} AS i FROM ({placed}) WHERE place <= {measure.per_unit}"
+    return f"WITH ends AS MATERIALIZED ({ends}) SELECT u, i FROM ends WHERE i = last UNION ALL ({several})"
