@@ -176,6 +176,23 @@ def test_quotes_are_for_a_curve_whatever_the_epsilon():
 # What is declared
 
 
+def test_gaussian_noise_is_declared_by_its_shift_and_has_a_price_on_exact_meters_too():
+    noisy = tc.private(gaussian=0.1, name="gaussian")(lambda _: 7)
+    assert noisy.default_target == tc.Everything(Gaussian(1, 1 / Fraction(0.1) ** 2))
+    assert session("exact").ask(noisy).price == 1.0
+    shift = 1.353 * QUERY
+    dearer = tc.private(gaussian=0.3)(lambda _: 7)
+    assert session("exact").ask(dearer).price == math.ceil(1 / ((1 / 0.3**2 - 2.5) * shift**2))
+    with session("renyi") as opened:
+        order = opened.meter.tariff.order
+        assert opened.ask(noisy).price == pytest.approx(order * (order - 1) * 0.1**2 / 2, rel=1e-6)
+    with pytest.raises(tc.NotAllowed, match="does not answer yes or no"):
+        session("exact").test(noisy)
+    for wrong in (0, -1, math.nan, math.inf, "0.1"):
+        with pytest.raises(tc.InvalidParameter, match="gaussian is"):
+            tc.private(gaussian=wrong)
+
+
 def test_a_declaration_is_the_default_target():
     assert of_rho().default_target == tc.Everything(Concentrated(RHO))
     assert of_range(0.2).default_target == tc.Everything(BoundedRange(0.2))
@@ -208,10 +225,10 @@ def test_what_has_a_range_is_as_private_as_that_and_may_be_asked_with_any_prior(
 
 
 BAD = {
-    "none": ({}, "epsilon is None; it must be given, or rho or bounded_range"),
+    "none": ({}, "epsilon is None; it must be given, or rho, bounded_range or gaussian"),
     "epsilon and rho": (
         {"epsilon": 0.1, "rho": 0.1},
-        "epsilon is 0.1; it must be given alone: one of epsilon, rho and",
+        "epsilon is 0.1; it must be given alone: one of epsilon, rho",
     ),
     "epsilon and range": ({"epsilon": 0.1, "bounded_range": 0.1}, "epsilon is 0.1; it must be given alone"),
     "rho and range": ({"rho": 0.1, "bounded_range": 0.2}, "rho is 0.1; it must be given alone: one of epsilon"),

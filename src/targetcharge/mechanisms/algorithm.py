@@ -23,12 +23,13 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
 from targetcharge import checks
-from targetcharge.accounting.curves import BoundedRange, Concentrated
+from targetcharge.accounting.curves import BoundedRange, Concentrated, Gaussian
 from targetcharge.accounting.targets import Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.outcomes import PUBLISHABLE, Mark, UnpublishableError, publishable
@@ -223,6 +224,7 @@ def private(
     *,
     rho: float | None = None,
     bounded_range: float | None = None,
+    gaussian: float | None = None,
     targets: Sequence[QTarget] = (),
     name: str | None = None,
 ) -> Callable[[Callable[..., object]], Algorithm]:
@@ -234,22 +236,25 @@ def private(
     session's source of random bits; the samplers of `targetcharge.randomness` take it.
 
     Args:
-        epsilon: ε of one run. Give this, rho or bounded_range.
+        epsilon: ε of one run. Give this, rho, bounded_range or gaussian.
         delta: δ of one run.
         rho: ρ of one run that is ρ-zCDP, such as Gaussian noise: its every outcome is paid for.
         bounded_range: the length of an interval that all log-ratios of one run lie in, as of the exponential
             mechanism. It is ε-DP too; asked without a target, or with Everything(), its every outcome is paid for,
             which costs less.
+        gaussian: of Gaussian noise by how many of its standard deviations one unit moves the outcome at most, as a
+            vector; at least one step of the lattice if the noise is discrete. Its every outcome is paid for.
         targets: q-targets the author vouches for, besides any prior and everything.
         name: what the transcript calls it; the function's name if None.
     """
     if callable(epsilon):
         raise InvalidParameter("epsilon", epsilon, "a number: write @private(epsilon=0.1) above the function")
-    epsilon, curve, delta = *_declared_curve(epsilon, rho, bounded_range), checks.delta(delta)
+    epsilon, curve, delta = *_declared_curve(epsilon, rho, bounded_range, gaussian), checks.delta(delta)
     if not isinstance(targets, tuple | list) or not all(isinstance(target, QTarget) for target in targets):
         raise InvalidParameter("targets", targets, "a list of QTarget")
-    if targets and rho is not None:
-        raise InvalidParameter("targets", targets, "left out where ", Parameter("rho"), " is given")
+    if targets and epsilon == math.inf:
+        given = "gaussian" if rho is None else "rho"
+        raise InvalidParameter("targets", targets, "left out where ", Parameter(given), " is given")
     if name is not None:
         checked_name(name)
     supported = (*ANY_PRIOR, *targets) if epsilon < math.inf else ()
@@ -271,19 +276,21 @@ def private(
 
 
 def _declared_curve(
-    epsilon: float | None, rho: float | None, bounded_range: float | None
+    epsilon: float | None, rho: float | None, bounded_range: float | None, gaussian: float | None
 ) -> tuple[float, Curve | None]:
     """Return the ε of what was declared, infinite if it has none, and its curve if that says more."""
-    given = {"epsilon": epsilon, "rho": rho, "bounded_range": bounded_range}
+    given = {"epsilon": epsilon, "rho": rho, "bounded_range": bounded_range, "gaussian": gaussian}
     said = [name for name, value in given.items() if value is not None]
     if len(said) != 1:
         first = said[0] if said else "epsilon"
-        expected = (
-            "given alone: one of epsilon, rho and bounded_range" if said else "given, or rho or bounded_range"
+        expected = "given alone: one of epsilon, rho, bounded_range and gaussian"
+        raise InvalidParameter(
+            first, given[first], expected if said else "given, or rho, bounded_range or gaussian"
         )
-        raise InvalidParameter(first, given[first], expected)
     if rho is not None:
         return math.inf, Concentrated(rho)
+    if gaussian is not None:  # as discrete noise on a lattice of the shift's length: no less private than it is
+        return math.inf, Gaussian(1, 1 / Fraction(checks.query_epsilon(gaussian, "gaussian")) ** 2)
     if bounded_range is not None:
         return BoundedRange(bounded_range).epsilon, BoundedRange(bounded_range)
     return checks.query_epsilon(epsilon, "epsilon"), None  # type: ignore[arg-type]  # it is not None
