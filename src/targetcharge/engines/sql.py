@@ -272,8 +272,8 @@ def histogram(measure: Histogram, keys: Keys, relation: Relation, number: str) -
 def chosen(measure: Histogram, keys: Keys, relation: Relation, number: str) -> str:
     """Return the query of the units u of a column, and of the indices i of the keys for which each counts.
 
-    It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: only
-    of units with several keys, once.
+    It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: of
+    units with several keys, once of each.
     """
     names = ", ".join(names_of(keys.columns))
     rows = counted(Count(measure.where), relation, groups_of(keys, relation))
