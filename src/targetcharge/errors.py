@@ -29,6 +29,7 @@ targetcharge.errors.NotAllowed: the data has changed: open it with new_data=True
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -36,7 +37,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 class Parameter(str):
@@ -102,6 +103,17 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         self.expected = "".join(expected)
         self.kind = kind
         super().__init__(Parameter(name), f" is {shown(value)}; it must be ", *expected)
+
+
+def did_you_mean(name: object, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
+    """Return the end of a sentence about a name that is not known: which one is spelled like it; empty if none is.
+
+    >>> did_you_mean("conty", ["county", "age"]), did_you_mean("x", ["county", "age"])
+    ('; did you mean county?', '')
+    """
+    spelled = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(str(name).lower(), spelled, 1)
+    return "".join(f"; did you mean {spell(spelled[one])}?" for one in close)
 
 
 _MOST_SHOWN = 100

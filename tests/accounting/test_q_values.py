@@ -272,6 +272,11 @@ def test_best_q_refuses_what_is_not_a_pair_by_name(p0, p1, target, epsilon, name
     assert caught.value.name == name
 
 
+def test_laws_of_different_lengths_are_refused_with_both():
+    with pytest.raises(InvalidParameter, match="as long as p0: it has 3 outcomes and p0 has 2"):
+        best_q([0.5, 0.5], [0.5, 0.25, 0.25], [False, True], 0.5)
+
+
 @pytest.mark.parametrize(
     ("p0", "p1", "needed"),
     [

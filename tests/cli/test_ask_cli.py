@@ -230,6 +230,8 @@ def test_distinct_values_need_a_shared_budget_which_is_an_option():
         (["--threshold", 5, "--memory", "much"], "an amount of memory, such as '4GB'"),
         (["--threshold", 5, "--rows"], "--rows: not together with --unit"),
         (["--threshold", 5, "--unit", "patent"], "tct: --unit is 'patent'; it must be one of the columns"),
+        (["--threshold", 5, "--unit", "patent"], "; did you mean patient?"),
+        (["--distinct", "agee", "--threshold", 5], "; did you mean age?"),
         (["--threshold", 5, "--epsilon", -1], "tct: --epsilon is -1.0"),
         (["--threshold", 5, "--ledger", ":memory:"], "--ledger is ':memory:'; it must be a file"),
         (["--threshold", 5, "--ledger", "."], "and this is a folder"),

@@ -275,6 +275,8 @@ rules:
         ("unit: person\n", "", "clinic.yaml: there is no unit (or rows: true)"),
         ("epsilon: 200\n", "", "clinic.yaml: there is no epsilon"),
         ("day: day", "days: day", "clinic.yaml: there is no field 'days'; there are table,"),
+        ("day: day", "days: day", "; did you mean day?"),
+        ("threshold: 500", "treshold: 500", "; did you mean threshold?"),
         ("epsilon: 200", "epsilon: much", "clinic.yaml: epsilon is 'much'; it must be a number"),
         ("epsilon: 200", "epsilon: true", "clinic.yaml: epsilon is True; it must be a number"),
         ("day: day", "day: 3", "clinic.yaml: day is 3; it must be text"),

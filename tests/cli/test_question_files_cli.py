@@ -241,6 +241,7 @@ BAD_QUESTIONS = [
         "per_unit is 1.5; it must be a whole number",
     ),
     ("q.yaml", "- 5: age\n", "q.yaml, item 1: there is no field 5"),
+    ("q.yaml", "- treshold: 5\n", "; did you mean threshold?"),
     ("q.yaml", "- limit: 5\n", "q.yaml, item 1: there is no field 'limit'"),
     ("q.yaml", "", "q.yaml: it must be a list of questions"),
     ("q.yaml", "[]", "q.yaml: there are no questions in it"),

@@ -104,6 +104,12 @@ MISTAKES = [
     (["--by", "county", "--keys", '"a'], "it must be words with commas between"),
     (["--by", "", "--keys", "a"], "--by is ''; it must be"),
     (["--by", "kounty", "--keys", "a"], "tct: --by is 'kounty'; it must be one of the columns patient (number)"),
+    (["--by", "kounty", "--keys", "a"], "; did you mean county?"),
+    (
+        ["--by", "conty", "--keys-file", "keys.csv"],
+        "keys.csv, line 1: it must name the column conty, and names",
+    ),
+    (["--by", "conty", "--keys-file", "keys.csv"], "; did you mean county?"),
     (["--by", "county,age", "--keys", "a"], "--keys: it is for one column"),
     (["--by", "county,county", "--keys-file", "keys.csv"], "two different columns"),
     (["--by", "county,age,ill", "--keys-file", "keys.csv"], "--by is 'county,age,ill'; it must be one or two"),

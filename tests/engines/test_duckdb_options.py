@@ -64,6 +64,7 @@ def test_declared_types_that_are_none(name, tmp_path):
         )
     for types in (5, "integer", ["id"], {"id"}):
         refused(InvalidParameter, ["types is", "dictionary"], source, types=types)
+    refused(InvalidParameter, ["types is 'nane'", "did you mean name?"], source, types={"nane": "integer"})
     for column in ("nobody", "ID", 5):
         refused(InvalidParameter, ["types is", "id, name"], source, types={column: "integer"})
 

@@ -43,7 +43,7 @@ GOOD = {"X": FEATURES, "y": LABELS, "X_public": REQUESTS, "units": None}
         ("X", FEATURES[:, :0], r"0 feature\(s\)"),
         ("X", FEATURES + 1j, "Complex"),
         ("X", [["a", "b"]] * 400, "table of numbers"),
-        ("y", LABELS[:-1], "as long as X"),
+        ("y", LABELS[:-1], "as long as X: it has 399 labels and X has 400 rows"),
         ("y", None, "y to be passed"),
         ("y", np.full(400, "cold"), "one class"),
         ("y", np.linspace(0, 1, 400), "continuous"),
@@ -55,7 +55,7 @@ GOOD = {"X": FEATURES, "y": LABELS, "X_public": REQUESTS, "units": None}
         ("y", np.stack([LABELS, LABELS]).T, "one column"),
         ("X_public", None, "given"),
         ("X_public", WITH_NAN, "NaN"),
-        ("X_public", REQUESTS[:, :1], "as many columns"),
+        ("X_public", REQUESTS[:, :1], "of as many columns as X: it has 1 and X has 2"),
         ("X_public", REQUESTS[:0], r"0 sample\(s\)"),
         ("units", np.arange(399), "one value for each record"),
         ("units", "abc", "one value for each record"),
@@ -67,6 +67,16 @@ def test_bad_data_is_refused_before_any_training(name, given, said):
     with pytest.raises(InvalidParameter, match=said) as caught:
         make().fit(**(GOOD | {name: given}))
     assert caught.value.name == name
+
+
+@pytest.mark.usefixtures("untrained")
+def test_how_many_records_units_have_is_not_said():
+    units = {"units": np.arange(400)}
+    for given, teachers in ((GOOD | units | {"y": LABELS[:-1]}, 5), (GOOD | units, 401)):
+        with pytest.raises(InvalidParameter) as caught:
+            make(teachers=teachers).fit(**given)
+        assert "400" not in str(caught.value)
+        assert "399" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("untrained")

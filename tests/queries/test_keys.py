@@ -211,6 +211,7 @@ BAD_KEYS = [
     # Columns.
     ("zzz", [1], "by is 'zzz'; it must be one of the columns age (number), visits (number)"),
     (["age", "zzz"], [(1, 1)], "by is 'zzz'; it must be one of the columns"),
+    ("diagnoses", ["flu"], "; did you mean diagnosis?"),
     ([5], [1], "by is 5; it must be one of the columns"),
     (5, [1], "by is 5; it must be the name of a column, or a list of two"),
     (None, [1], "by is None; it must be the name of a column, or a list of two"),

@@ -240,8 +240,13 @@ def test_a_start_above_the_grid_is_its_largest_value(start):
 
 
 def test_too_few_copies_for_one_change_are_refused_by_their_number():
-    with pytest.raises(tc.InvalidParameter, match=r"^copies is 50; it must be more, or Budget.* larger"):
-        stream_of(copies=50, budget=tc.Budget(1.0, 1e-6))
+    budget = tc.Budget(1.0, 1e-6)
+    with pytest.raises(tc.InvalidParameter, match=r"^copies is 50; it must be at least 393, or the budget \(1, "):
+        stream_of(copies=50, budget=budget)
+    assert tc.streaming.plan(budget, 393).changes == 1
+    assert tc.streaming.plan(budget, 392).changes == 0
+    with pytest.raises(tc.InvalidParameter, match=r"^budget is .* with no number of copies it covers a change"):
+        stream_of(copies=50, budget=tc.Budget(0.001, 1e-6))
 
 
 @pytest.mark.parametrize("sketch", [None, 5, "hll", DistinctValues, SecondMoment, object, len])

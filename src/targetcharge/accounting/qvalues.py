@@ -111,7 +111,9 @@ def _pair(p0: ArrayLike, p1: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np
             raise InvalidParameter(name, value, expected)
         laws.append(law)
     if laws[0].shape != laws[1].shape:
-        raise InvalidParameter("p1", p1, f"as long as p0, which has {laws[0].size} outcomes")
+        raise InvalidParameter(
+            "p1", p1, f"as long as p0: it has {laws[1].size:,} outcomes and p0 has {laws[0].size:,}"
+        )
     return laws[0], laws[1]
 
 

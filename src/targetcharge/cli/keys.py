@@ -20,6 +20,7 @@ import typer
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake, given_by, line, option
 from targetcharge.cli.questions import read_csv
+from targetcharge.errors import did_you_mean
 from targetcharge.queries.tree import Kind, column_of
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def _from_file(by: Sequence[str], path: Path) -> tuple[tuple[tuple[str, ...], ..
     columns = [spelled.get(name, spelled.get(name.lower(), "")) for name in by]
     if "" in columns:
         wanted = f"the column{'s' * (len(by) > 1)} {', '.join(by)}"
-        raise Mistake(line(path, 1), f"it must name {wanted}, and names {', '.join(names)}")
+        hint = did_you_mean(by[columns.index("")], names)
+        raise Mistake(line(path, 1), f"it must name {wanted}, and names {', '.join(names)}{hint}")
     if not rows:
         raise Mistake(str(path), "there are no keys in it")
     for number, cells in rows:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 
 from targetcharge.cli.errors import Mistake, line, written_at
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, did_you_mean
 from targetcharge.tables import questions
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def read_fields(place: str, fields: Mapping[Any, object], readers: Mapping[str, 
     """Return the fields that are given, each as its reader returns it; a mistake names the place."""
     for name in fields:
         if name not in readers:
-            raise Mistake(place, f"there is no field {name!r}; there are {', '.join(readers)}")
+            hint = did_you_mean(name, readers)
+            raise Mistake(place, f"there is no field {name!r}; there are {', '.join(readers)}{hint}")
     with written_at(place):
         return {name: readers[name](name, value) for name, value in fields.items() if value is not None}
 

@@ -42,13 +42,14 @@ _INCIDENTAL: Final = frozenset({"random_state", "verbose", "n_jobs"})
 _RECORDS_OF_A_CLASS: Final = 10
 """The most made-up records of each class: enough for five folds or five neighbours."""
 
+_COLUMNS: Final = "of as many columns as X"
 _PROBLEMS: Final = {
     "Complex data": "made of real numbers. Complex data not supported",
     "contains NaN": "finite, and it contains NaN",
     "infinity": "finite, and it contains infinity or a number too large",
     "2D array": "a table of two dimensions, a row for each record",
     "0 sample(s)": "of at least one row, and it has 0 sample(s)",
-    "features, but": "of as many columns as X",
+    "features, but": _COLUMNS,
     "Feature names are only": "a table whose columns all have names that are text, or none has",
     "feature names": "of the same columns as X, in the same order",
 }
@@ -79,11 +80,13 @@ def features(estimator: BaseEstimator, name: str, table: ArrayLike, *, reset: bo
     if wrong_type and expected not in _PROBLEMS.values():
         msg = f"{name} must be made of numbers: each argument must be a number or a string that reads as a number"
         raise TypeError(msg)
+    if expected == _COLUMNS:
+        expected += f": it has {np.shape(table)[1]:,} and X has {estimator.n_features_in_:,}"
     raise InvalidParameter(name, type(table), expected)
 
 
-def labels(y: object, records: int) -> NDArray[np.generic]:
-    """Return the labels as one column of discrete values, one for each record."""
+def labels(y: object, records: int, *, public: bool) -> NDArray[np.generic]:
+    """Return the labels as one column of discrete values, one for each record, whose number may be public."""
     if y is None:
         expected = "given: PrivateLabeler requires y to be passed, but the target y is None"
         raise InvalidParameter("y", type(y), expected)
@@ -93,7 +96,8 @@ def labels(y: object, records: int) -> NDArray[np.generic]:
     if column is None:
         raise InvalidParameter("y", type(y), f"one column of discrete labels. Unknown label type: {kind}")
     if len(column) != records:
-        raise InvalidParameter("y", type(y), "as long as X")
+        lengths = f": it has {len(column):,} labels and X has {records:,} rows" if public else ""
+        raise InvalidParameter("y", type(y), f"as long as X{lengths}")
     return column
 
 

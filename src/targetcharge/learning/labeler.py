@@ -250,11 +250,12 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     ) -> tuple[PrivateRecords, Features, RandomChoices]:
         """Check the data and deal it into parts."""
         features = inputs.features(self, "X", records, reset=True)
-        labels = inputs.labels(y, len(features))
+        labels = inputs.labels(y, len(features), public=units is None)
         self.classes_ = inputs.classes_of(labels) if self.classes is None else inputs.public_classes(self.classes)
         codes = inputs.class_codes(labels, self.classes_)
         if len(features) < self.teachers:
-            raise InvalidParameter("teachers", self.teachers, "at most the number of records")
+            most = "the number of records" if units is not None else f"{len(features):,}, the number of records"
+            raise InvalidParameter("teachers", self.teachers, f"at most {most}")
         if public is None:
             raise InvalidParameter("X_public", public, "given: the features of the examples to label")
         requests = inputs.features(self, "X_public", public, reset=False).copy()

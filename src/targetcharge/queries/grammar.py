@@ -10,10 +10,10 @@ True
 
 from __future__ import annotations
 
-import difflib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from targetcharge.errors import did_you_mean
 from targetcharge.queries.tree import Kind, listed, quoted, text_literal
 
 if TYPE_CHECKING:
@@ -218,9 +218,7 @@ def slip_of_name(name: str, raw: str, following: str, before: Part, schema: Mapp
     if value_expected:
         sentence += f"; a text goes in single quotes: {text_literal(clipped(name))}"
     else:
-        spelled = {column.lower(): column for column in schema}
-        close = difflib.get_close_matches(name.lower(), spelled, 1)
-        sentence += "".join(f"; did you mean {quoted(spelled[column])}?" for column in close)
+        sentence += did_you_mean(name, schema, quoted)
     return f"{sentence}{'' if sentence[-1] == '?' else '.'} The columns are {listed(schema)}"
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, final
 
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ def column_of(name: str, schema: Mapping[str, Column], parameter: str = "column"
         column = find(name, schema)
         if column is not None:
             return column
-    raise InvalidParameter(parameter, name, f"one of the columns {listed(schema)}")
+    raise InvalidParameter(parameter, name, f"one of the columns {listed(schema)}{did_you_mean(name, schema)}")
 
 
 def listed(schema: Mapping[str, Column]) -> str:

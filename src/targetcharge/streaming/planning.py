@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
-from targetcharge.accounting.budget import check_budget
-from targetcharge.accounting.exact import exact_hits
+from targetcharge.accounting.budget import check_budget, largest_query_epsilon
+from targetcharge.accounting.exact import exact_epsilon, exact_hits
 from targetcharge.errors import InvalidParameter
 from targetcharge.numerics.rounding import up
+from targetcharge.numerics.search import smallest_integer
 from targetcharge.streaming.consensus import INERTIA, Grid, bonus_of
 
 if TYPE_CHECKING:
@@ -88,11 +89,31 @@ def plan(
     if query_epsilon is not None:
         query_epsilon = checks.query_epsilon(query_epsilon)
     else:
-        query_epsilon = 2 * math.log(max(2.0, estimates * grid.most_moves / (2 * _FALSE_MOVES))) / weight
+        query_epsilon = _agreement(estimates, grid) / weight
         if query_epsilon > checks.MAX_QUERY_EPSILON:
             needed = math.ceil(copies * query_epsilon / checks.MAX_QUERY_EPSILON)
             raise InvalidParameter("copies", copies, f"about {needed} or more for {estimates:,} estimates")
     return StreamPlan(int(copies), query_epsilon, exact_hits(query_epsilon, budget))
+
+
+def fewest_copies(budget: Budget, estimates: int, grid: Grid, inertia: float) -> int | None:
+    """Return with how many copies a budget covers one change; None if with no number of them."""
+    query = largest_query_epsilon(
+        lambda query: exact_epsilon(query, 1, budget.delta) <= budget.epsilon, checks.MAX_QUERY_EPSILON
+    )
+    if query is None:
+        return None
+    weight = _agreement(estimates, grid) / query
+
+    def enough(copies: int) -> bool:
+        return copies + bonus_of(inertia, copies) >= weight
+
+    return smallest_integer(enough, 2, MOST_COPIES) if enough(MOST_COPIES) else None
+
+
+def _agreement(estimates: int, grid: Grid) -> float:
+    """Return the query ε times the votes for staying where all copies agree and false moves are rare."""
+    return 2 * math.log(max(2.0, estimates * grid.most_moves / (2 * _FALSE_MOVES)))
 
 
 def share_of_wrong_copies(budget: Budget, failure: float) -> float:

@@ -85,7 +85,11 @@ class RobustStream:
         settings = {"tolerance": tolerance, "inertia": inertia, "smallest": smallest, "largest": largest}
         self.plan = planning.plan(budget, copies, query_epsilon, estimates=estimates, **settings)
         if not self.plan.changes and query_epsilon is None:
-            raise InvalidParameter("copies", copies, f"more, or {budget} larger: it does not cover one change")
+            least = planning.fewest_copies(budget, estimates, grid, inertia)
+            if least is None:
+                raise InvalidParameter("budget", budget, "larger: with no number of copies it covers a change")
+            expected = f"at least {least:,}, or the budget {budget} larger: it does not cover one change"
+            raise InvalidParameter("copies", copies, expected)
         self._lock = RLock()
         self._inside = False
         self._whole = True

@@ -17,7 +17,7 @@ from glob import escape
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from targetcharge.engines.duckdb.types import declared_as, declared_unit, identifier, listed
-from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.errors import EngineError, InvalidParameter, did_you_mean
 from targetcharge.queries.tree import Kind, text_literal
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def copy_csv(
             msg = f"{first} and {path} do not have the same columns: one table has one schema"
             raise EngineError(msg)
     if unknown := [name for name in options.declared if name not in header.names]:
-        raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}")
+        hint = did_you_mean(unknown[0], header.names)
+        raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(header.names)}{hint}")
     parts, unit = _columns(header, options)
     columns = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts.values()))
     ends: list[int] = []

@@ -32,7 +32,7 @@ from targetcharge.engines.duckdb.types import (
 )
 from targetcharge.engines.duckdb.unit_ids import RowIds, UnitIds, ValueIds
 from targetcharge.engines.sql import Relation
-from targetcharge.errors import EngineError, InvalidParameter
+from targetcharge.errors import EngineError, InvalidParameter, did_you_mean
 from targetcharge.queries.tree import Column, Kind, column_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def describe(
         shape.schema[name], shape.expressions[name] = column, value
     unknown = [name for name in declared if name not in shape.schema]
     if unknown:
-        raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(shape.schema)}")
+        hint = did_you_mean(unknown[0], shape.schema)
+        raise InvalidParameter("types", unknown[0], f"about columns of the table: {', '.join(shape.schema)}{hint}")
     if options.unit is not None:
         column_of(options.unit, shape.schema, "unit")
     return shape
