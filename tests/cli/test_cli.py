@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from tests.cli.commands import run
 from tests.refusals import every
 from typer.testing import CliRunner
@@ -139,6 +140,17 @@ def test_an_ascii_terminal_is_served(monkeypatch):
 def test_version_and_help():
     assert tct("--version").stdout.strip() == f"targetcharge {tc.__version__}"
     assert "plan" in tct("--help").stdout
+
+
+def test_every_paragraph_of_help_flows():
+    """Else lines are broken where the source breaks them, and at the end of the terminal too."""
+    waiting, texts = [typer.main.get_command(app)], []
+    while waiting:
+        command = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        texts.append(command.help)
+    assert len(texts) > 20
+    assert [text for text in texts if not text or "\n" in text.replace("\n\n", "")] == []
 
 
 def test_every_error_has_an_exit_code_of_its_own():

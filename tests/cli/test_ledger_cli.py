@@ -117,14 +117,55 @@ def test_verify_finds_a_tampered_entry(ledger):
     assert "entry 1 is not what was written" in str(result.exception)
 
 
-@pytest.mark.parametrize("command", ["show", "verify"])
+@pytest.mark.parametrize("command", [["show"], ["verify"], ["restore", "--number", "1", "--hash", "00"]])
 def test_what_is_no_ledger_is_named(command, tmp_path):
-    missing, text = tmp_path / "missing.db", tmp_path / "text.db"
+    missing, text, emptied = tmp_path / "missing.db", tmp_path / "text.db", tmp_path / "emptied.db"
     text.write_text("not a database at all, but long enough to be mistaken for one")
     for path in (missing, text, tmp_path):
-        result = run(command, path)
-        assert isinstance(result.exception, tc.LedgerError)
-        assert str(path) in str(result.exception)
+        result = run(*command, path)
+        assert isinstance(result.exception, tc.InvalidParameter)
+        assert f"no ledger {path}.ledger.db" in str(result.exception)
+    emptied.touch()
+    emptied.with_name("emptied.db-witness").touch()  # it was a ledger
+    for path in (missing, emptied):
+        error = run(*command, path).exception
+        assert str(path) in str(error)
+        assert isinstance(error, tc.LedgerError) is (path == emptied)
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_a_table_stands_for_the_ledger_beside_it(command, tmp_path):
+    table = tmp_path / "people.parquet"
+    pd.DataFrame({"id": range(60)}).to_parquet(table)
+    with tc.open(table, "id", BUDGET) as opened:
+        opened.above(None, 10)
+    by_table, by_ledger = run(command, table), run(command, f"{table}.ledger.db")
+    assert by_table.exit_code == 0
+    assert by_table.output == by_ledger.output
+
+
+def test_show_tells_the_keys_of_hits(tmp_path):
+    frame = pd.DataFrame({"id": range(6000), "kind": ["left", "right"] * 3000})
+    path = tmp_path / "people.db"
+    with tc.open(frame, "id", BUDGET, ledger=path) as table:
+        table.watch(None, "kind", ["left", "nowhere", "right"], 1000)
+        table.top(None, "kind", ["left", "nowhere"], 1)
+    shown = run("show", path).output
+    assert (shown.count("left: "), shown.count("right: "), shown.count("nowhere")) == (2, 1, 0)
+
+
+def test_the_owner_vouches_for_a_restored_ledger(ledger, tmp_path):
+    copy = tmp_path / "copy.db"
+    shutil.copy(ledger, copy)
+    state = json.loads(run("show", copy, "--json").output)
+    assert "`tct ledger restore LEDGER --number N --hash H`" in state["restored"]
+    wrong = run("restore", copy, "--number", state["number"], "--hash", "00")
+    assert isinstance(wrong.exception, tc.NotAllowed)
+    done = run("restore", copy, "--number", state["number"], "--hash", state["head"])
+    assert done.exit_code == 0
+    assert "opens as it is" in done.output
+    with tc.Session([], BUDGET, 0.1, ledger=copy, computation_delta=1e-7) as session:
+        assert session.meter.hits_left == 6
 
 
 def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):

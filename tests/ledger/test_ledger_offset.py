@@ -22,7 +22,7 @@ from targetcharge.accounting import OffsetNoise
 from targetcharge.cli.app import app
 from targetcharge.ledger import MemoryLedger, SqliteLedger, Terms, terms_at
 from targetcharge.ledger.offset import SecretOffset
-from targetcharge.ledger.sqlite import RestoredCopyError, inspect, verify
+from targetcharge.ledger.sqlite import RestoredCopyError, inspect, restore, verify
 from targetcharge.ledger.sqlite.database import Database
 from targetcharge.outcomes import canonical_json
 
@@ -297,6 +297,8 @@ def test_a_copy_that_lost_its_offset_is_spent_whatever_its_owner_says(path, tmp_
     copy, last = tmp_path / "copy.db", inspect(path).state
     shutil.copy(path, copy)
     edit(copy, "DELETE FROM secret")
+    with pytest.raises(tc.LedgerError, match="secret offset of this ledger is gone"):
+        restore(copy, last.last_entry, last.head.hex())
     with closing(ledger_at(copy, 1, restored=(last.last_entry, last.head.hex()))) as ledger:
         with pytest.raises(tc.BudgetSpent, match="secret offset of this ledger is gone"):
             ledger.reserve(most_of(ledger))

@@ -7,9 +7,9 @@ from tests.ledger.asking import crash, entries, no, opened, say, told, yes
 
 import targetcharge as tc
 from targetcharge.ledger.entries import Restored
-from targetcharge.ledger.sqlite import inspect, verify
+from targetcharge.ledger.sqlite import inspect, restore, verify
 
-WHAT_TO_DO = "names both as `restored` opens it as it is"
+WHAT_TO_DO = "`tct ledger restore LEDGER --number N --hash H` opens it as it is"
 
 
 def witness(path):
@@ -180,14 +180,56 @@ def test_the_owner_can_vouch_for_a_copy(tmp_path):
     assert verify(copy) == number + 2
 
 
+def test_the_owner_can_vouch_for_a_copy_without_the_data(tmp_path):
+    path, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
+    number, head = used(path)
+    shutil.copy(path, copy)
+    restore(copy, number, head.upper())
+    assert verify(copy) == number + 1
+    with opened(copy) as session:
+        assert session.meter.hits_left == 4
+        assert session.test(yes).hit
+        assert Restored(number) in entries(session)
+    assert lock_files(tmp_path) == []
+
+
+def lock_files(folder):
+    return [path.name for path in folder.iterdir() if "lock" in path.name]
+
+
+def test_vouching_for_a_trusted_ledger_without_the_data_changes_nothing(tmp_path):
+    path = tmp_path / "ledger.db"
+    last = used(path)
+    restore(path, *last)
+    assert inspect(path).state.last_entry == last[0]
+
+
+def test_nobody_vouches_for_a_ledger_that_is_not_there(tmp_path):
+    with pytest.raises(tc.LedgerError, match=r"there is no ledger .*missing\.db"):
+        restore(tmp_path / "missing.db", 1, "00" * 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_vouches_for_more_than_a_witness_remembers(tmp_path):
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    last = used(path)
+    shutil.copy(path, backup)
+    used(path)
+    shutil.copyfile(backup, path)
+    with pytest.raises(tc.NotAllowed, match="it ends at entry 2 and entry 4 was published"):
+        restore(path, *last)
+
+
 @pytest.mark.parametrize("wrong", ["number", "hash", "both"])
 def test_the_owner_must_name_the_last_entry(tmp_path, wrong):
     path, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
     number, head = used(path)
     shutil.copy(path, copy)
     named = (number + (wrong != "hash"), "00" * 32 if wrong != "number" else head)
-    with pytest.raises(tc.NotAllowed, match=f"restored names entry {named[0]} .* ends at entry 2"):
+    with pytest.raises(tc.NotAllowed, match=f"the owner names entry {named[0]} .* ends at entry 2"):
         opened(copy, restored=named)
+    with pytest.raises(tc.NotAllowed, match=f"the owner names entry {named[0]} .* ends at entry 2"):
+        restore(copy, *named)
     assert_spent(copy, "it has no witness file beside it")
 
 

@@ -1,4 +1,4 @@
-"""`tct meter` and `tct ledger`: how a ledger stands, and that nobody changed it. Nothing in it is changed."""
+"""`tct meter` and `tct ledger`: how a ledger stands, that nobody changed it, and that a copy is complete."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from targetcharge.accounting.targets.plain import in_words
+from targetcharge.cli.command import Command
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
 from targetcharge.cli.results import console, note
 from targetcharge.cli.words import moment
 from targetcharge.ledger import Answer, BatchEntry
 from targetcharge.ledger.entries import DeltaSpent, Restored, Spent, entry_of, text_of
-from targetcharge.ledger.sqlite import Inspection, inspect, verify
+from targetcharge.ledger.sqlite import Inspection, inspect, restore, verify
 from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.sqlite.witness import WitnessFile
 from targetcharge.ledger.words import PICKED, key, line, outcome
 from targetcharge.markup import counted
 from targetcharge.numerics.rounding import from_grains
@@ -32,14 +34,13 @@ from targetcharge.tables.prepared import TAKING_PART
 if TYPE_CHECKING:
     from targetcharge.ledger import Entry, Terms
 
-app = typer.Typer(help="Look at a ledger file. Nothing in it is changed.", no_args_is_help=True)
+app = typer.Typer(help="Look at a ledger, or vouch for one from a backup.", no_args_is_help=True)
 
 _SQLITE: Final = b"SQLite format 3\0"
 _LONGEST: Final = 60
 _HELD: Final = "held back by open sessions"
 _OF_METER: Final = ("budget", "unit", "meter", "targets", "charging", "noise", "hits used", "hits left", _HELD)
 
-File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 TableOrLedger = Annotated[
     str, typer.Argument(metavar="TABLE|LEDGER", help="The table, or its ledger.", show_default=False)
 ]
@@ -50,7 +51,7 @@ def ledger_of(file: str) -> Path:
     path = Path(file)
     if path.is_file():
         with path.open("rb") as opened:
-            if opened.read(len(_SQLITE)) == _SQLITE:
+            if opened.read(len(_SQLITE)) == _SQLITE or WitnessFile.beside(path).path.exists():
                 return path
     beside = Path(ledger_place(file))
     if beside.exists():
@@ -96,15 +97,15 @@ def _may_have_left(ledger: Path, terms: Terms) -> int | None:
     return departures.most()
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(
-    file: File,
+    file: TableOrLedger,
     *,
     last: Annotated[int, typer.Option(min=0, help="How many of the last entries to print.")] = 10,
     as_json: Json = False,
 ) -> None:
     """Print budget, hits used and left, and the last entries."""
-    inspection = inspect(file, last)
+    inspection = inspect(ledger_of(file), last)
     if as_json:
         entries = [json.loads(text_of(entry)) for entry in inspection.last]
         typer.echo(json.dumps({**inspection.as_dict(), "entries": entries}, indent=2))
@@ -123,10 +124,28 @@ def show(
         out.print(f"[red]{escape(inspection.restored)}[/red]", highlight=False, soft_wrap=True)
 
 
-@app.command("verify")
-def check(file: File) -> None:
+@app.command("verify", cls=Command)
+def check(file: TableOrLedger) -> None:
     """Compute every hash and every total again; an entry that was changed, dropped or put in is found."""
-    typer.echo(f"{file}: {counted(verify(file), 'entry', 'entries')}, every hash and every total is right")
+    ledger = ledger_of(file)
+    typer.echo(f"{ledger}: {counted(verify(ledger), 'entry', 'entries')}, every hash and every total is right")
+
+
+@app.command("restore", cls=Command)
+def vouch(
+    file: TableOrLedger,
+    *,
+    number: Annotated[int, typer.Option(min=0, help="Of the last entry that was ever published.")],
+    head: Annotated[str, typer.Option("--hash", help="Of that entry: 64 digits and letters.")],
+) -> None:
+    """Vouch for a ledger from a backup: that it holds all that was ever published.
+
+    Such a ledger has forgotten what was charged since, so it opens as spent. `tct ledger show` prints number and
+    hash of the last entry: keep them elsewhere. If more was published than the copy holds, it stays spent.
+    """
+    ledger = ledger_of(file)
+    restore(ledger, number, head)
+    typer.echo(f"{ledger}: entry {number} is the last that was published, so it opens as it is")
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from targetcharge.ledger.sqlite.creation import terms_at
 from targetcharge.ledger.sqlite.ledger import SqliteLedger
+from targetcharge.ledger.sqlite.trust import restore
 from targetcharge.ledger.sqlite.verify import Inspection, RestoredCopyError, inspect, verify
 
-__all__ = ["Inspection", "RestoredCopyError", "SqliteLedger", "inspect", "terms_at", "verify"]
+__all__ = ["Inspection", "RestoredCopyError", "SqliteLedger", "inspect", "restore", "terms_at", "verify"]

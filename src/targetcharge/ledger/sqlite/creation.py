@@ -44,7 +44,7 @@ def terms_at(path: Path) -> Terms | None:
     path = path.resolve()
 
     def read() -> Terms | None:
-        database = _ledger_at(path)
+        database = ledger_at(path)
         if database is None:
             return None
         with closing(database):
@@ -64,7 +64,7 @@ def connect(path: Path, terms: Terms, fresh_offset: SecretOffset | None = None) 
     """
 
     def connected() -> Database:
-        database = _ledger_at(path)
+        database = ledger_at(path)
         if database is None:
             _make(path, terms, fresh_offset)
             database = Database(path)
@@ -74,7 +74,7 @@ def connect(path: Path, terms: Terms, fresh_offset: SecretOffset | None = None) 
         return in_locked_folder(path.parent, connected)
 
 
-def _ledger_at(path: Path) -> Database | None:
+def ledger_at(path: Path) -> Database | None:
     """Connect to a ledger; return None if there is no file, or one that holds nothing.
 
     In a locked folder only: SQLite removes a log by its name, and so a connection to an empty file must not be

@@ -17,16 +17,16 @@ from operator import ge
 from typing import TYPE_CHECKING, final
 
 from targetcharge.errors import BudgetSpent, InvalidParameter, LedgerError, NotAllowed, TargetChargeError
-from targetcharge.ledger.entries import DeltaSpent, Entry, Restored, Spent, answers_in, count_of, entry_of
+from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, answers_in, count_of, entry_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
 from targetcharge.ledger.offset import SecretOffset
 from targetcharge.ledger.sqlite.creation import connect
 from targetcharge.ledger.sqlite.database import translated, unusable
 from targetcharge.ledger.sqlite.locks import exclusive_lock
 from targetcharge.ledger.sqlite.transactions import Draft, Transactions
-from targetcharge.ledger.sqlite.verify import check_totals, lost_offset
-from targetcharge.ledger.sqlite.witness import Witnesses, WitnessRecords, check_restored, distrust
-from targetcharge.ledger.state import LedgerState, Reservation, Sums, verify_chain
+from targetcharge.ledger.sqlite.trust import trusted
+from targetcharge.ledger.sqlite.witness import Witnesses
+from targetcharge.ledger.state import LedgerState, Reservation, Sums
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
@@ -102,24 +102,8 @@ class SqliteLedger(Ledger):
 
     def _trust(self, restored: tuple[int, str] | None) -> str:
         """Return why this file must not be trusted, if so; take the owner's word that it is complete."""
-        path, database = self._path, self._database
-        records = WitnessRecords.read(path, database.state().ledger)
-        with database.reading():
-            if restored is not None:
-                check_restored(path, database, records, restored)
-            lost = lost_offset(database)
-            self._offset = database.offset() if not lost else None
-            why = distrust(database, records)
-            if not why:
-                check_totals(path, database, records)
-            elif restored is not None:
-                verify_chain(path, database.rows(), database.state())
-        if lost:
-            return lost  # and nobody's word brings it back
-        if why and restored is not None:
-            self._transactions.commit(_vouch, tell_witnesses=False)
-            self._witnesses.tell(database.state(), anew=True)
-            return ""
+        parts = self._path, self._database, self._transactions, self._witnesses
+        why, self._offset = trusted(*parts, restored)
         return why
 
     @property
@@ -381,8 +365,3 @@ class SqliteLedger(Ledger):
                 return  # it charges, and nobody has the exclusive lock: who opens the ledger next does it
             self.forfeit("interrupted")
             transactions.remove_session()
-
-
-def _vouch(draft: Draft) -> None:
-    """Write that the owner vouches for all entries so far."""
-    draft.append([Restored(draft.state.last_entry)])

@@ -211,8 +211,8 @@ def distrust(database: Database, records: WitnessRecords) -> str:
         return ""
     return (
         f"this ledger looks like a restored copy: {why}. Charges may be missing, so its budget counts as spent."
-        " If its owner knows the number and hash of the last entry ever published, and this ledger ends there,"
-        " a Python program that names both as `restored` opens it as it is"
+        " If its owner knows the number N and the hash H of the last entry ever published, and this ledger ends"
+        " there, `tct ledger restore LEDGER --number N --hash H` opens it as it is, or in Python restored=(N, H)"
     )
 
 
@@ -221,7 +221,7 @@ def check_restored(path: Path, database: Database, records: WitnessRecords, rest
     state, (number, head) = database.state(), restored
     if (number, head.lower()) != (state.last_entry, state.head.hex()):
         sentence = (
-            f"restored names entry {number} with hash {head}, and the ledger {path} ends at entry"
+            f"the owner names entry {number} with hash {head}, and the ledger {path} ends at entry"
             f" {state.last_entry}, not there: if more was published than it holds, its budget is spent"
         )
         raise NotAllowed(sentence)
