@@ -8,6 +8,7 @@ import pytest
 import targetcharge as tc
 from targetcharge.accounting import Meter, OffsetNoise, least_noise, offset_hits
 from targetcharge.accounting.curves import BoundedRange, Gaussian, Pure
+from targetcharge.accounting.offsets.bounds import covers
 
 BUDGET = tc.Budget(1.0, 1e-6)
 ABOVE = tc.NotPrior(None)
@@ -91,3 +92,11 @@ def test_the_odometer_of_gumbel_noise_holds_for_either_direction(offset_noise):
 def test_rates_that_cover_no_hit_are_refused_by_name():
     with pytest.raises(tc.InvalidParameter, match="query_epsilon is 2"):
         Meter.sparse(BUDGET, OffsetNoise(2.0, 2.0, "geometric", "at least"))
+
+
+@pytest.mark.parametrize("rates", [(0.24, 0.09), (0.3, 0.05)])
+def test_what_a_budget_covers_is_what_the_finest_lattice_says(rates):
+    budget = tc.Budget(1.0, 1e-6)
+    law = OffsetNoise(*rates, "gumbel", "at least")
+    most = offset_hits(*rates, budget, "gumbel", "at least")
+    assert [covers(law, budget, hits) for hits in (1, most - 1, most, most + 1)] == [True, True, True, False]

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 from targetcharge.accounting.curves import BoundedRange, Pure
 from targetcharge.accounting.exchange import PaidRates
 from targetcharge.accounting.meter.price import Price, check_query, not_covered, too_small
-from targetcharge.accounting.offsets import gumbel_epsilon, gumbel_hits, offset_delta, offset_hits
-from targetcharge.accounting.offsets.bounds import running_order, running_total
+from targetcharge.accounting.offsets import gumbel_epsilon, gumbel_hits, offset_hits
+from targetcharge.accounting.offsets.bounds import covers, running_order, running_total
 from targetcharge.accounting.offsets.games import GumbelGame
 from targetcharge.accounting.renyi import best_order_for_hits
 from targetcharge.accounting.targets import Everything, NotPrior, Target
@@ -146,7 +146,7 @@ def sparse_tariff(budget: Budget, offset: OffsetNoise, hits: int | None = None) 
     rates, laws = (offset.offset_epsilon, offset.query_epsilon), (offset.noise, offset.questions)
     law = offset.offset_noise or None
     capacity = hits
-    if hits is None or offset_delta(*rates, hits, budget.epsilon, *laws, offset_noise=law) > budget.delta:
+    if hits is None or not covers(offset, budget, hits):
         capacity = offset_hits(*rates, budget, *laws, offset_noise=law)
     if not capacity:
         expected = f"such that ({budget.epsilon:g}, {budget.delta:g}) covers a hit: lower the rates"

@@ -57,6 +57,7 @@ LARGEST_SHARE: Final = 90
 """Of λ below 1, in SHARES: beyond it levels cannot be certified where there are few hits, and λ = 1 is as good."""
 
 MOST_CELLS: Final = 20_000_000
+_COARSE: Final = 2_500_000
 _MOST_HITS: Final = 2**30
 _PRECISION: Final = 1e-9
 _BETA_ROUNDING: Final = 1e-11
@@ -133,9 +134,14 @@ def offset_hits(
     return hits
 
 
-def _delta(session: OffsetNoise, hits: int, epsilon: float) -> float:
+def _delta(session: OffsetNoise, hits: int, epsilon: float, most_cells: int = MOST_CELLS) -> float:
     start = usual_share(session.noise, session.questions, hits)
-    return best_coupling(session, start, lambda coupling: coupling.delta(hits, epsilon))[0]
+    return best_coupling(session, start, lambda coupling: coupling.delta(hits, epsilon), most_cells)[0]
+
+
+def covers(session: OffsetNoise, budget: Budget, hits: int) -> bool:
+    """Return whether a budget covers so many hits: by a coarse lattice if that will do, in a tenth of the time."""
+    return any(_delta(session, hits, budget.epsilon, cells) <= budget.delta for cells in (_COARSE, MOST_CELLS))
 
 
 def gumbel_delta(query_epsilon: float, hits: int, epsilon: float) -> float:
