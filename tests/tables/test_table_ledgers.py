@@ -193,7 +193,7 @@ def test_the_note_of_the_data_is_private_and_keyed(tmp_path):
         note = note_of(f"{path}.ledger.db")
         assert stat.S_IMODE(note.stat().st_mode) == 0o600
         notes.append(json.loads(note.read_text()))
-        assert sorted(notes[-1]) == ["columns", "gone", "key", "snapshots", "version"]
+        assert sorted(notes[-1]) == ["columns", "gone", "key", "snapshots", "types", "version"]
         assert len(bytes.fromhex(notes[-1]["key"])) == 32
     first, second = notes
     assert first["key"] != second["key"]
@@ -456,10 +456,15 @@ def test_with_a_budget_for_each_unit_the_columns_stay_what_they_were(tmp_path, w
         t.above("age > 3", 1000)
     note = json.loads(note_of(ledger).read_text())
     assert [(column["name"], column["kind"]) for column in note["columns"]] == [("age", "number"), ("u", "text")]
+    former = {name: value for name, value in note.items() if name != "types"}
     if words:
-        note_of(ledger).write_text(json.dumps({**note, "version": 3, "columns": WORDS}))
+        note_of(ledger).write_text(json.dumps({**former, "version": 3, "columns": WORDS}))
     with reopened("integer") as t:
         assert len(t.transcript) == 1
     for kind in ("number", "text"):
+        with pytest.raises(tc.NotAllowed, match=f"other types: age was integer and is {kind}. Leave them"):
+            reopened(kind)
+        note_of(ledger).write_text(json.dumps({**former, "version": 4}))  # which did not say what was declared
         with pytest.raises(tc.NotAllowed, match="the columns are declared otherwise"):
             reopened(kind)
+        note_of(ledger).write_text(json.dumps(note))

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, note, show, show_previews, standing
-from targetcharge.errors import ComputationFailed, InvalidParameter, NotAllowed, TargetChargeError
+from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import terms_at
 from targetcharge.queries.tree import Kind
 from targetcharge.sessions.batch import MOST_ANSWERS
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from targetcharge.cli.options import OutputOptions, TableOptions
     from targetcharge.cli.results import Checked
-    from targetcharge.ledger import Terms
     from targetcharge.tables.answers import LazyAnswers
 
     Check = Callable[[tc.Table], Checked]
@@ -45,9 +44,6 @@ _STOPPING: Final = (
 )
 _CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 
-
-_TERMS: Final = ("epsilon", "delta", "query_epsilon", "meter", "charging")
-_NEEDED: Final = {"unit": "--unit COLUMN (or --rows)", "epsilon": "--epsilon", "delta": "--delta"}
 
 _Checked = TypeVar("_Checked")
 
@@ -94,14 +90,12 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
     if options.rows and options.unit is not None:
         raise Mistake("--rows", "not together with --unit: units are rows, or the values of a column")
     made = terms_at(Path(ledger)) if Path(ledger).exists() else None
-    of_new = {"unit": tc.ROW if options.rows else options.unit, "hits": options.hits}
-    said = of_new | {name: getattr(options, name) for name in _TERMS}
-    known: dict[str, Any] = {} if made is None else _of_ledger(made)
-    known |= {name: value for name, value in said.items() if value is not None}
-    missing = [option for name, option in _NEEDED.items() if name not in known]
-    if missing and made:
-        msg = f"the ledger {ledger} is not of a table: choose another with --ledger"
-        raise NotAllowed(msg)
+    unit = tc.ROW if options.rows else options.unit
+    epsilon, delta = options.epsilon, options.delta
+    if made is not None:
+        epsilon, delta = made.epsilon if epsilon is None else epsilon, made.delta if delta is None else delta
+    needed = {"--unit COLUMN (or --rows)": unit, "--epsilon": epsilon, "--delta": delta}
+    missing = [] if made else [option for option, value in needed.items() if value is None]
     if missing:
         if not Path(source).exists() and not has_magic(source):
             raise InvalidParameter("TABLE", source, "a file or folder that exists, or a pattern")
@@ -109,9 +103,12 @@ def opening_of(source: str, options: TableOptions) -> TableOpening:
         raise Mistake(", ".join(missing), f"{problem}; tct plan shows what a budget buys")
     return TableOpening(
         source,
-        known.pop("unit"),
-        tc.Budget(known.pop("epsilon"), known.pop("delta")),
-        **known,
+        unit,
+        None if epsilon is None or delta is None else tc.Budget(epsilon, delta),
+        hits=options.hits,
+        query_epsilon=options.query_epsilon,
+        meter=options.meter or "auto",
+        charging=options.charging,
         ledger=ledger,
         table=options.table,
         types=types_of(options.types),
@@ -159,12 +156,6 @@ def types_of(given: list[str] | None) -> dict[str, str]:
             raise InvalidParameter("--type", text, "COLUMN=KIND, such as age=integer")
         types[column] = kind
     return types
-
-
-def _of_ledger(terms: Terms) -> dict[str, Any]:
-    """Return what a ledger was made for; without a unit if that is not one of a table."""
-    units: dict[str, dict[str, Any]] = {"column": {"unit": terms.unit.name}, "row": {"unit": tc.ROW}, "words": {}}
-    return {**units[terms.unit.kind], **{name: getattr(terms, name) for name in _TERMS}}
 
 
 def run(source: str, options: TableOptions, output: OutputOptions, check: Check) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from glob import has_magic
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast, final
 
 import typer
@@ -19,6 +20,7 @@ from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.numbers import grouped as grouped_counts
+from targetcharge.tables.opening import ledger_place
 from targetcharge.tables.questions import (
     Above,
     BetweenQuestion,
@@ -28,6 +30,7 @@ from targetcharge.tables.questions import (
     Top,
     Watch,
 )
+from targetcharge.tables.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +56,13 @@ def describe(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a table's columns and what kind they are: what a question may name. No row is looked at."""
+    """Show a table's columns and what kind they are: what a question may name. No row is looked at.
+
+    Types that are left out are those of the ledger beside the table, if there is one.
+    """
+    beside = None if has_magic(source) else ledger_place(source)
+    known = Snapshots(beside if isinstance(beside, Path) else None, anew=True)
+    known.declare(types_of(types), None, new_data=False)
     unasked = tc.Budget(1.0, 1e-6)  # nothing is asked, so it is spent on nothing and kept nowhere
     with tc.open(
         source,
@@ -63,7 +72,7 @@ def describe(
         meter="exact",
         ledger=MEMORY,
         table=table,
-        types=types_of(types),
+        types=known.types,
     ) as opened:
         columns = opened.describe().columns
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import markup
@@ -17,7 +18,7 @@ from targetcharge.tables.individual.departures import in_words
 from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
@@ -77,6 +78,7 @@ class Description:
         refused: the calls that the meter has no price for.
         may_have_left: at most how many units take no part any more, where each has a budget of its own; None if
             nothing bounds it.
+        declared: what the owner declared columns to be.
     """
 
     unit: Unit
@@ -90,6 +92,7 @@ class Description:
     common_error: bool = False
     refused: tuple[str, ...] = ()
     may_have_left: int | None = 0
+    declared: tuple[tuple[str, str], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -105,6 +108,7 @@ class Description:
             "identity": self.identity,
             "missing": list(self._missing()),
             "columns": dict(self.columns),
+            "declared": dict(self.declared),
         }
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -114,6 +118,15 @@ class Description:
         about = []
         if self.charging == "individual":
             about = [("numbers", f"{TAKING_PART}; {in_words(self.may_have_left)}")]
+        if self.declared:
+            rounded = (
+                "; numbers with a fraction are rounded to integers"
+                if "integer" in dict(self.declared).values()
+                else ""
+            )
+            about.append(
+                ("declared", ", ".join(f"{quoted(name)} {kind}" for name, kind in self.declared) + rounded)
+            )
         return [
             ("unit", f"{self.unit}, {self.identity}" if self.identity else str(self.unit)),
             ("budget", f"({self.budget.epsilon:g}, {self.budget.delta:g}), {self.meter} meter" + whose),
@@ -128,6 +141,8 @@ class Description:
         kinds = {kind for _, kind in self.columns}
         if kinds & {Kind.DATE, Kind.TIME}:
             yield "dates and times before the year 1 or after 9999, infinite ones too"
+        if self.declared:
+            yield "what is not what its column is declared to be"
         if Kind.NUMBER in kinds:
             yield "numbers that are NaN, or have more digits than their type"
 
@@ -160,9 +175,14 @@ class Description:
 
 
 def describe(
-    engine: Engine, unit: Unit, query_epsilon: float, meter: Reading, may_have_left: int | None = 0
+    engine: Engine,
+    unit: Unit,
+    query_epsilon: float,
+    meter: Reading,
+    may_have_left: int | None = 0,
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> Description:
-    """Return what may be asked of a table."""
+    """Return what may be asked of a table whose columns were declared to be of these types."""
     schema = engine.schema
     columns = tuple((column.name, str(column.kind)) for column in schema.values())
     charging, tariff = "individual" if meter.individual else "shared", meter.tariff
@@ -179,6 +199,7 @@ def describe(
         tariff.offset is not None,
         tuple(call for call, target in _TARGETS.items() if not _takes(meter, target, query_epsilon)),
         may_have_left,
+        tuple(types.items()),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting import gumbel_hits
-from targetcharge.accounting.budget import check_budget
-from targetcharge.errors import InvalidParameter
+from targetcharge.accounting.budget import Budget, check_budget
+from targetcharge.accounting.targets.plain import priced_like
+from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.ledger import Unit, terms_at
 from targetcharge.queries.tree import column_of
 from targetcharge.sessions import Session
@@ -25,9 +27,8 @@ from targetcharge.tables.snapshots import Snapshots, curated
 from targetcharge.tables.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.targets import Target
     from targetcharge.engines.engine import Engine
     from targetcharge.ledger import Ledger, Terms
@@ -47,6 +48,10 @@ ROW: Final = Row.ROW
 
 _ENDING: Final = ".ledger.db"
 
+_OTHER_LEDGER: Final = Setting("ledger", "other.db")
+
+_UNIT: Final = "the name of a column, or tc.ROW for every row alone"
+
 _MOST_COUNTED: Final = 50
 """Hits without an offset: a sparse meter buys about twice as many, and counts them in seconds."""
 
@@ -56,13 +61,13 @@ _MOST_SPARSE: Final = 1_000
 
 def open_table(
     source: object,
-    unit: str | Row,
-    budget: Budget,
+    unit: str | Row | None = None,
+    budget: Budget | None = None,
     *,
     hits: int | None = None,
     query_epsilon: float | None = None,
     meter: str = "auto",
-    charging: str = "shared",
+    charging: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     targets: Sequence[Target] | Target | None = None,
     alternatives: Sequence[Target] | None = None,
@@ -72,14 +77,14 @@ def open_table(
     new_data: bool = False,
     restored: tuple[int, str] | None = None,
 ) -> Table:
-    """Open a table for questions.
+    """Open a table for questions. Where there is a ledger, what is left out is as it was made with.
 
     Args:
         source: the path of a Parquet, CSV or DuckDB file, of a folder or a pattern of Parquet or CSV files; or a
             pandas, polars or Arrow table, of which a copy is made.
         unit: whose privacy is protected: all rows with the same value of this column, or tc.ROW for every row
-            alone. Rows without a unit are left out.
-        budget: the (ε, δ) of everything that will ever be published, reopened or not.
+            alone. Rows without a unit are left out. It must be given for a new ledger.
+        budget: the (ε, δ) of everything that will ever be published, reopened or not; of a new ledger too.
         hits: how many to cover, with the least noise; of a new ledger 10, if the query ε is left out too.
         query_epsilon: the ε of one computation; left out, the ledger's, or what fits the hits.
         meter: "auto": that of the ledger; of a new one "sparse", or "exact" with charging="individual", where
@@ -87,16 +92,16 @@ def open_table(
             "sparse" has the least noise, and takes `above`, `watch`, `top`, what is always paid, and releases from
             a number on; "exact" takes priors and other conditions too; "renyi" also prices `between` and `side`,
             and other ε.
-        charging: "shared": one budget for all units, spent when it is. "individual": a budget for every unit, of
-            which an answer charges those who contributed; who has spent theirs takes no part any more, and the
-            questions never end.
+        charging: "shared" (of a new ledger): one budget for all units, spent when it is. "individual": a budget
+            for every unit, of which an answer charges those who contributed; who has spent theirs takes no part
+            any more, and the questions never end.
         ledger: ":memory:", or a file that keeps the budget; left out for a file beside a file source, and memory
             for others.
         targets: examples of the targets that will be asked, if not those of `above`; see tc.Session.
         alternatives: several targets with a meter each; see tc.Session.
         table: of a DuckDB file with several.
         types: what columns are: "integer", "number", "text", "date", "time" or "boolean". Those of a CSV file that
-            are not named are text.
+            are not named are text. The ledger keeps them: others are refused.
         memory: the most that DuckDB may use, such as "4GB", before it spills to a private temporary folder.
         new_data: go on with the ledger's budget although the data has changed since it was last used; with
             charging="individual" it may have grown by further files, and nothing else.
@@ -137,12 +142,12 @@ class TableOpening:
     """
 
     source: object = field(repr=False)
-    unit: str | Row
-    budget: Budget
+    unit: str | Row | None = None
+    budget: Budget | None = None
     hits: int | None = None
     query_epsilon: float | None = None
     meter: str = "auto"
-    charging: str = "shared"
+    charging: str | None = None
     ledger: str | os.PathLike[str] | None = None
     targets: Sequence[Target] | Target | None = None
     alternatives: Sequence[Target] | None = None
@@ -154,18 +159,50 @@ class TableOpening:
     made: Terms | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense, by name."""
-        check_budget(self.budget)
+        """Refuse what makes no sense, by name; take what was left out from the ledger."""
+        if self.budget is not None:
+            check_budget(self.budget)
         if self.query_epsilon is not None:
             object.__setattr__(self, "query_epsilon", checks.query_epsilon(self.query_epsilon))
-        checks.choice(self.charging, "charging", ("shared", "individual"))
+        if self.charging is not None:
+            checks.choice(self.charging, "charging", ("shared", "individual"))
         checks.choice(self.meter, "meter", ("auto", *METERS))
         checks.flag(self.new_data, "new_data")
-        if not isinstance(self.unit, str | Row):
-            raise InvalidParameter("unit", self.unit, "the name of a column, or tc.ROW for every row alone")
+        if self.unit is not None and not isinstance(self.unit, str | Row):
+            raise InvalidParameter("unit", self.unit, _UNIT)
+        if self.types is not None and not isinstance(self.types, Mapping):
+            raise InvalidParameter("types", self.types, "a dictionary from columns to what they are")
         place = new_ledger_place(self.source) if self.ledger is None else self.ledger
         object.__setattr__(self, "ledger", place)
-        file_of(place)
+        for name, value in self._left_out(file_of(place)).items():
+            object.__setattr__(self, name, value)
+
+    def _left_out(self, path: Path | None) -> dict[str, object]:
+        """Return what was not given, as the ledger has it.
+
+        Raises:
+            InvalidParameter: if there is no ledger yet, and nothing says whose privacy is protected, or how well.
+            NotAllowed: if it is not the ledger of a table.
+        """
+        missing = [name for name in ("unit", "budget", "charging") if getattr(self, name) is None]
+        made = self._made() if missing else None
+        if made is None or path is None:
+            if isinstance(self.source, str) and not Path(self.source).exists() and not has_magic(self.source):
+                raise InvalidParameter("source", self.source, "a file or folder that exists, or a pattern")
+            why = "in memory" if path is None else f"{path}, which is not there yet"
+            for name, expected in (("unit", _UNIT), ("budget", "tc.Budget(epsilon, delta)")):
+                if name in missing:
+                    raise InvalidParameter(name, None, f"given for a ledger {why}: {expected}")
+            return {"charging": "shared"} if missing else {}
+        if made.unit.kind == "words":
+            sentence = f"the ledger {path} is not of a table: choose another with "
+            raise NotAllowed(sentence, _OTHER_LEDGER)
+        known = {
+            "unit": made.unit.name if made.unit.kind == "column" else ROW,
+            "budget": Budget(made.epsilon, made.delta),
+            "charging": made.charging,
+        }
+        return {"made": made, **{name: known[name] for name in missing}}
 
     @property
     def individual(self) -> bool:
@@ -182,10 +219,15 @@ class TableOpening:
         """Open the source; whoever calls this closes it, or opens the table with it."""
         from targetcharge.engines.duckdb import open_duckdb  # noqa: PLC0415 - only who opens a table waits for it
 
-        files = self._snapshots().files if self.individual or not self.new_data else None
-        unit = self.unit if isinstance(self.unit, str) else None
+        snapshots = self._snapshots()
+        files = snapshots.files if self.individual or not self.new_data else None
         return open_duckdb(
-            self.source, unit, table=self.table, types=self.types, memory=self.memory, snapshots=files
+            self.source,
+            self._unit_column,
+            table=self.table,
+            types=snapshots.types,
+            memory=self.memory,
+            snapshots=files,
         )
 
     def rehearse(self, engine: Engine) -> Table:
@@ -242,16 +284,36 @@ class TableOpening:
 
     def _snapshots(self) -> Snapshots:
         anew = self.new_data and not self.individual
-        return Snapshots(file_of(self._place), individual=self.individual, anew=anew)
+        snapshots = Snapshots(file_of(self._place), individual=self.individual, anew=anew)
+        snapshots.declare(self.types or {}, self._unit_column, new_data=self.new_data)
+        return snapshots
+
+    @property
+    def _budget(self) -> Budget:
+        assert self.budget is not None  # noqa: S101 - it was given, or is the ledger's
+        return self.budget
+
+    @property
+    def _unit_column(self) -> str | None:
+        """Return the column whose values tell units apart; None if every row is one."""
+        return self.unit if isinstance(self.unit, str) else None
 
     def _declaration(self, engine: Engine, made: Terms | None) -> Declaration:
         path, unit = file_of(self._place), Unit("row")
         if made is not None and path is not None:  # its meter may not fit another charging
-            made.check(replace(made, charging=self.charging), path)
-        if isinstance(self.unit, str):
-            unit = Unit("column", column_of(self.unit, engine.schema, "unit").name)
-        given = self.budget, self.query_epsilon, self._meter(made), self.targets, self.alternatives
+            made.check(replace(made, charging=self.charging or made.charging), path)
+        if self._unit_column is not None:
+            unit = Unit("column", column_of(self._unit_column, engine.schema, "unit").name)
+        meter = self._meter(made)
+        given = self._budget, self.query_epsilon, meter, self._targets(made, meter), self.alternatives
         return Declaration.of(*given, 0.0, unit, individual=self.individual, hits=self.hits, counts=True)
+
+    def _targets(self, made: Terms | None, meter: str) -> Sequence[Target] | Target | None:
+        """Return the targets that were given, or else those that the ledger was made for."""
+        if made is None or self.targets is not None or self.alternatives is not None or meter == "sparse":
+            return self.targets
+        known = [target for target in map(priced_like, made.targets) if target is not None]
+        return known if known and made.noise != "gumbel" and len(known) == len(made.targets) else None
 
     def _meter(self, made: Terms | None) -> str:
         """Return the meter that was asked for, or else that of the ledger, or the best for a new one."""
@@ -266,11 +328,11 @@ class TableOpening:
     @property
     def _buys_many(self) -> bool:
         """Return whether so many hits are wanted, or bought, that a sparse meter would take long to count them."""
-        if not self.budget.delta:
+        if not self._budget.delta:
             return False  # only a sparse meter covers any
         if self.hits is not None:
             return checks.hits(self.hits) > _MOST_SPARSE
-        return self.query_epsilon is not None and gumbel_hits(self.query_epsilon, self.budget) > _MOST_COUNTED
+        return self.query_epsilon is not None and gumbel_hits(self.query_epsilon, self._budget) > _MOST_COUNTED
 
     def _numbers(
         self, engine: Engine, ledger: Ledger, snapshots: Snapshots, checkpoints: Checkpoints | None

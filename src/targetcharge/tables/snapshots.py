@@ -26,14 +26,14 @@ from targetcharge.ledger.files import write_whole
 from targetcharge.sessions.heart import Failure, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from targetcharge.engines.engine import Engine
 
 _ENDING: Final = "-private"
 _NEW_DATA: Final = Setting("new_data", value=True)
-_VERSION: Final = 4
+_VERSION: Final = 5
 _FORMER: Final = 2
 """The version whose hashes of frames and of units were made in another way: they are made anew, once."""
 
@@ -68,16 +68,19 @@ class _Note:
         key: of the hashes.
         gone: how many snapshots there were of data that was replaced.
         known: the snapshots of the data that there is.
-        columns: what its columns were declared to be; in words if a version before 4 wrote it.
+        columns: what its columns are; in words if a version before 4 wrote it.
+        types: what its owner declared columns to be; None if a version before 5 wrote it, which did not say.
     """
 
     key: bytes
     gone: int = 0
     known: tuple[_Known, ...] = ()
     columns: _Columns | str = ()
+    types: dict[str, str] | None = None
 
     def text(self) -> str:
         facts = {"version": _VERSION, "key": self.key.hex(), "gone": self.gone, "columns": self.columns}
+        facts["types"] = self.types
         return json.dumps({**facts, "snapshots": [asdict(snapshot) for snapshot in self.known]})
 
     @classmethod
@@ -89,7 +92,7 @@ class _Note:
             for kept in body["snapshots"]
         )
         columns = body["columns"] if isinstance(body["columns"], str) else tuple(body["columns"])
-        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, columns)
+        return cls(bytes.fromhex(body["key"]), int(body["gone"]), known, columns, body.get("types"))
 
     def has_columns(self, engine: Engine) -> bool:
         """Return whether the columns of an engine are declared as they were."""
@@ -118,11 +121,41 @@ class Snapshots:
         self._note = _Note(secrets.token_bytes(32))
         self._individual = individual
         self._notice = ""
+        self._reread = self._adopted = False
         if self._path is not None and self._path.exists():
             kept = _read(self._path)
             if kept is None and not anew:  # raised here, where what the note holds is not its context
                 raise _unusable(self._path)
             self._note = kept or self._note
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Return what columns are declared to be, once that was said."""
+        return self._note.types or {}
+
+    def declare(self, given: Mapping[str, str], unit: str | None, *, new_data: bool) -> None:
+        """Take what columns are declared to be: what was declared before, and does not change from call to call.
+
+        Where the owner says that the data has changed, it may be read otherwise from now on: but not the column of
+        the units, which would be others, and not where each unit has a budget.
+
+        Raises:
+            NotAllowed: if it was declared otherwise.
+        """
+        kept = self._note.types
+        self._note = replace(self._note, types={**(kept or {}), **given})
+        self._adopted = kept is None and bool(self._note.known)
+        changed = [] if kept is None else [name for name, kind in given.items() if kept.get(name) != kind]
+        if kept is None or not changed:
+            return
+        fixed = self._individual or str(unit).lower() in map(str.lower, changed)
+        if new_data and not fixed:
+            self._reread = True
+            return
+        others = "; ".join(f"{name} was {kept.get(name, 'not declared')} and is {given[name]}" for name in changed)
+        sentence = f"the ledger {self._ledger} was opened with other types: {others}. Leave them out, or "
+        read_anew = ("open it with ", _NEW_DATA, " to read the data otherwise, on the same budget")
+        raise NotAllowed(sentence, *(("choose another ledger",) if fixed else read_anew))
 
     def warn(self, stacklevel: int) -> None:
         """Warn the owner of what happened to the note since the last warning, if anything did."""
@@ -173,6 +206,9 @@ class Snapshots:
             )
             raise NotAllowed(msg)
         same = all(self._is(engine, place, kept) for place, kept in enumerate(known[: engine.snapshot], 1))
+        if same and self._adopted:
+            self._keep(self._note)
+        same = same and not self._reread
         if same:
             self._make_anew(engine)
         if same and (engine.snapshot <= len(known) or new_data or not known):

@@ -417,7 +417,8 @@ class Table:
 
     def describe(self) -> Description:
         """Tell what may be asked: columns, unit, budget. Nothing of it comes from the rows."""
-        return describe(self._engine, self._unit, self._epsilon, self._session.meter, self.may_have_left())
+        meter, types = self._session.meter, self._numbers.snapshots.types
+        return describe(self._engine, self._unit, self._epsilon, meter, self.may_have_left(), types)
 
     def may_have_left(self, hits: int = 1) -> int | None:
         """Return at most how many units take no part any more, where each has a budget of its own; else 0.
