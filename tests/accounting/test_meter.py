@@ -64,11 +64,11 @@ def test_exact_meter_refuses_what_was_not_declared():
     meter = Meter.exact(BUDGET, 0.01)
     with pytest.raises(tc.NotAllowed, match=r"epsilon 0.02, above the declared query_epsilon 0.01"):
         meter.quote(PLAIN, 0.02)
-    with pytest.raises(tc.NotAllowed, match=r"was not opened for Disagreement\(\)"):
+    with pytest.raises(tc.NotAllowed, match=r"was not opened to pay for two runs that differ"):
         meter.quote(tc.Disagreement(), 0.01)
     with pytest.raises(tc.NotAllowed, match="does not cover the boundary wrapper"):
         meter.quote(tc.Boundary(), 0.01)
-    with pytest.raises(tc.NotAllowed, match="was not opened for QTarget"):
+    with pytest.raises(tc.NotAllowed, match="was not opened to pay for one of "):
         meter.quote(tc.QTarget(0.9, {1}), 0.01)
 
 
@@ -94,7 +94,7 @@ def test_exact_meter_of_a_mixed_session():
 
 def test_renyi_meter_refuses_an_infinite_price_by_name():
     meter = Meter.renyi(BUDGET, 0.01)
-    with pytest.raises(tc.NotAllowed, match="no finite price at this session's order"):
+    with pytest.raises(tc.NotAllowed, match="no finite price on this session's Rényi meter"):
         meter.quote(PLAIN, 0.5)
     with pytest.raises(tc.InvalidParameter, match=r"epsilon is 2\.0; it must be a number from 1e-09 to 1,"):
         meter.quote(tc.Boundary(), 2.0)

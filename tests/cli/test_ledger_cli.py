@@ -36,7 +36,7 @@ def test_show_prints_budget_hits_and_the_last_entries(ledger):
         "(3, 1e-06)",
         "exact, query ε 0.1",
         "hits used",
-        "yes, NotPrior(False)",
+        "yes, pays for any outcome but False",
         "True",
         "free",
         "secret, release",
@@ -172,7 +172,7 @@ def test_an_outcome_that_python_refuses_to_write_is_shown(tmp_path):
     path = tmp_path / "huge.db"
     with tc.Session([], BUDGET, 0.1, ledger=path) as session:
         session.ask(tc.private(0.1)(lambda _: 10**5000), tc.NotPrior(0))
-    assert '{"int": "0x' in run("show", path).output
+    assert '"0x' in run("show", path).output
 
 
 @pytest.mark.parametrize("threshold", [1000, 100_000])
@@ -186,7 +186,8 @@ def test_one_question_is_one_answer_however_it_was_asked(tmp_path, threshold):
     entries = json.loads(run("show", path, "--json").output)["entries"]
     assert [(entry["kind"], entry["hit"]) for entry in entries] == [("answer", threshold == 1000)] * 4
     shown = run("show", path).output
-    assert "None" not in shown.replace("NotPrior(None)", "").replace("│ None", "")
+    assert "None" not in shown
+    assert ("below the threshold" in shown) == (threshold > 1000)
     assert "1 answer" not in shown
 
 

@@ -10,7 +10,13 @@ import targetcharge as tc
     ("options", "meter", "targets", "deviation", "left"),
     [
         ([], "sparse, query ε 0.348957", "at-least questions", "3.94", 9),
-        (["--meter", "exact", "--query-epsilon", 0.1], "exact, query ε 0.1", "NotPrior", "7.893", 6),
+        (
+            ["--meter", "exact", "--query-epsilon", 0.1],
+            "exact, query ε 0.1",
+            "any outcome but an expected one",
+            "7.893",
+            6,
+        ),
     ],
     ids=["sparse", "exact"],
 )

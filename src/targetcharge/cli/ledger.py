@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from targetcharge.accounting.targets.plain import in_words
+from targetcharge.accounting.targets.plain import costs_in_words
 from targetcharge.cli.command import Command
 from targetcharge.cli.errors import Mistake
 from targetcharge.cli.options import Json  # noqa: TC001 - typer reads the annotations
@@ -154,7 +154,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     return {
         "budget": f"({terms.epsilon:g}, {terms.delta:g})",
         "unit": str(terms.unit) or "not said",
-        "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}, order {terms.order:.4g}",
+        "meter": f"{terms.meter}, query ε {terms.query_epsilon:g}",
         "targets": ", ".join(terms.targets_in_words),
         "charging": terms.charging,
         **_noise(terms),
@@ -198,6 +198,8 @@ def _plain_meter(inspection: Inspection) -> dict[str, object]:
 
 def _published(answer: Answer) -> str:
     """Return what an answer published, in a line: the key, too, if it has one; of a pick nothing else."""
+    if answer.outcome is None and not answer.hit:
+        return outcome(answer)
     if answer.key is None or not answer.hit:
         return line(answer.outcome, _LONGEST, repr)
     told = (key(answer),) if outcome(answer) == PICKED else (key(answer), line(answer.outcome, _LONGEST, repr))
@@ -208,8 +210,10 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
     match entry:
         case Answer():
             price, outcome = f"{entry.price:.4g}" if entry.hit else "free", _published(entry)
-            asked = in_words(*entry.targets) if entry.call == "ask" else entry.call
-            return moment(entry.received), f"{entry.algorithm}, {asked}", outcome, price
+            called = f", {entry.call}" if entry.call != "ask" else ""
+            if not called and not entry.question:  # the name of a table's question says it
+                called = f", pays for {costs_in_words(*entry.targets)}"
+            return moment(entry.received), f"{entry.algorithm}{called}", outcome, price
         case BatchEntry(first=Answer(key=None)) if len(entry) == 1:
             return _cells(entry.answers[0])
         case BatchEntry():

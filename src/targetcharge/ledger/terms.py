@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from targetcharge import checks
 from targetcharge.accounting.offsets.noise import NOISES, OffsetNoise
-from targetcharge.accounting.targets.plain import in_words, kind_in_words
+from targetcharge.accounting.targets.plain import costs_in_words, in_words, kind_in_words
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger import version_1
 from targetcharge.ledger.entries import VERSION
@@ -131,7 +131,7 @@ class Terms:
         """Return the alternatives that a ledger was made for, or else the kinds of targets, for people."""
         if self.meter == "sparse" or self.noise == "gumbel":
             return [_QUESTIONS["at least"]]
-        return [*map(in_words, self.alternatives)] or [*map(kind_in_words, self.targets)]
+        return [costs_in_words(target) for target in self.alternatives or self.targets]
 
     @property
     def standard_deviation(self) -> float | None:

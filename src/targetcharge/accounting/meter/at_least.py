@@ -24,6 +24,7 @@ from targetcharge.accounting.offsets.bounds import covers, running_order, runnin
 from targetcharge.accounting.offsets.games import GumbelGame
 from targetcharge.accounting.renyi import best_order_for_hits
 from targetcharge.accounting.targets import Everything, NotPrior, Target
+from targetcharge.accounting.targets.plain import costs_in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class GumbelTariff:
                 raise not_covered(whose, curve, self.paid(self.query_epsilon))
             return self.typical
         if target != NotPrior(None):
-            raise self.refusal(f"{target!r}")
+            raise self.refusal(costs_in_words(plain(target)))
         check_query(target.check_epsilon(epsilon), self.query_epsilon)
         return self.typical
 
@@ -118,7 +119,7 @@ class SparseTariff:
             check_query(target.check_epsilon(epsilon), self.offset.query_epsilon)
             return self.typical
         if not isinstance(target, Everything):
-            raise self.refusal(f"{target!r}", "exact" if isinstance(target, NotPrior) else "renyi")
+            raise self.refusal(costs_in_words(plain(target)), "exact" if isinstance(target, NotPrior) else "renyi")
         curve, query = target.curve or Pure(epsilon), self.offset.query_epsilon
         if self.offset.noise == "geometric" and isinstance(curve, Pure | BoundedRange):
             hits = math.ceil(Fraction(curve.epsilon) / Fraction(query))

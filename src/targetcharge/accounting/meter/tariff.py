@@ -33,6 +33,7 @@ from targetcharge.accounting.renyi import (
     total_of_budget,
 )
 from targetcharge.accounting.targets import NOT_PRIOR, Everything, NotPrior, Target
+from targetcharge.accounting.targets.plain import costs_in_words, plain
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.numerics.rounding import down, from_grains, grains_down, grains_up
 from targetcharge.numerics.search import largest_real
@@ -81,7 +82,8 @@ class ExactTariff:
             if self.offset is not None and self.kind.covers(target.with_offset().kind(epsilon)):
                 declare = "it was declared of numbers that no unit lowers, and this may fall; open"
             sentence = (
-                f"this session's exact meter was not opened for {target!r} at epsilon {epsilon:g}:"
+                f"this session's exact meter was not opened to pay for {costs_in_words(plain(target))}"
+                f" at epsilon {epsilon:g}:"
                 f" {declare} the session with "
             )
             raise NotAllowed(sentence, Setting("meter", "renyi"))
@@ -129,8 +131,8 @@ class RenyiTariff:
         value = (target.with_offset() if carried else target).kappa(self.order, epsilon)
         if value == math.inf:
             sentence = (
-                f"{target!r} at epsilon {epsilon:g} has no finite price at this session's order"
-                f" {self.order:.6g}: ask with a smaller epsilon, or declare the largest when opening"
+                f"{costs_in_words(plain(target))} at epsilon {epsilon:g} has no finite price on this session's"
+                " Rényi meter: ask with a smaller epsilon, or declare the largest when opening"
             )
             raise NotAllowed(sentence)
         return _price(value, self.order)

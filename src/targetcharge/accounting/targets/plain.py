@@ -1,8 +1,8 @@
 """Targets as plain data, as ledgers and answers keep them: a name, and what of the target decides.
 
 >>> from targetcharge.accounting.targets import NotPrior
->>> plain(NotPrior("no")), in_words(plain(NotPrior("no")))
-(('NotPrior', 'no'), "NotPrior('no')")
+>>> plain(NotPrior("no")), in_words(plain(NotPrior("no"))), costs_in_words(plain(NotPrior("no")))
+(('NotPrior', 'no'), "NotPrior('no')", "any outcome but 'no'")
 >>> kind(Between(90, 110)), priced_like(kind(Between(90, 110))).width
 (('Between', 1, 21, 1), 21)
 """
@@ -19,6 +19,7 @@ from targetcharge.accounting.targets.between import Between
 from targetcharge.accounting.targets.boundary import Boundary
 from targetcharge.accounting.targets.target import Disagreement, Everything, NotPrior, QTarget
 from targetcharge.errors import InvalidParameter, shown
+from targetcharge.markup import counted
 from targetcharge.outcomes import UnpublishableError, canonical_json, publishable, to_plain
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _number(end: float) -> int | float:
 
 
 def in_words(*known: PlainTarget) -> str:
-    """Return targets in words, for people."""
+    """Return targets as they are written in Python, cut; ledgers of the first format keep them so."""
     return " or ".join(map(_words, known))
 
 
@@ -162,7 +163,7 @@ def _members(kept: tuple[Any, ...] | str, hashed: str = "") -> str:
 
 
 def kind_in_words(known: PlainTarget) -> str:
-    """Return a kind of targets in words."""
+    """Return a kind of targets as it is written in Python, about."""
     match known:
         case ("Between", _, width, sensitivity):
             return f"Between of {width} integers" + (
@@ -175,3 +176,37 @@ def kind_in_words(known: PlainTarget) -> str:
         case (name, *_):
             return str(name)
     return ""
+
+
+_COSTS: Final[dict[PlainTarget, str]] = {
+    ("NotPrior",): "any outcome but an expected one",
+    ("NotPrior", None): "any published value",
+    ("Boundary", 1): "what is too close to call",
+    ("Everything",): "every outcome",
+    ("Disagreement",): "two runs that differ",
+}
+
+
+def costs_in_words(*known: PlainTarget) -> str:
+    """Return what costs, of targets or kinds of them, for people who do not write Python."""
+    return " or ".join(_COSTS.get(target) or _costs(target) for target in known)
+
+
+def _costs(known: PlainTarget) -> str:
+    match known:
+        case ("NotPrior", str(beginning), _):
+            return f"any outcome but {beginning}"
+        case ("NotPrior", prior):
+            return f"any outcome but {shown(prior)}"
+        case ("Between", 1, width, _):  # any band of this width
+            return f"a number in a band of {counted(width, 'integer')}"
+        case ("Between", low, high, _):
+            return f"a number from {low!r} to {high!r}"
+        case ("QTarget", q, *kept):
+            return f"one of {_members(*kept)}" if kept else f"an outcome of a set with q {q!r}"
+        case ("Boundary", caution):
+            return f"what is too close to call, with caution {caution:g}"
+        case ("Everything", *curve):
+            return f"every outcome, with {of_plain(tuple(curve))}"
+        case _:
+            return shown(known)

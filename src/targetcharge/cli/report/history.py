@@ -26,7 +26,7 @@ import numpy as np
 
 from targetcharge import markup
 from targetcharge.accounting.targets import Everything
-from targetcharge.accounting.targets.plain import in_words, priced_like
+from targetcharge.accounting.targets.plain import costs_in_words, priced_like
 from targetcharge.errors import LedgerError, shown
 from targetcharge.ledger.entries import Restored, Spent, answers_in, entry_of
 from targetcharge.ledger.sqlite import Inspection, RestoredCopyError, inspect, verify
@@ -116,7 +116,7 @@ def _costs(answer: Answer) -> str:
         case [("NotPrior",)]:
             return "it is not what is expected of it"
         case _:
-            return in_words(*answer.targets)
+            return f"it is {costs_in_words(*answer.targets)}"
 
 
 @lru_cache(maxsize=1000)
