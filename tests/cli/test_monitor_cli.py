@@ -1,6 +1,8 @@
 import datetime as dt
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,7 +46,7 @@ def test_a_run_a_day_while_files_arrive(folder, charging):
     assert told((folder / "alerts.jsonl").read_text()) == FIRED
     again = run("monitor", "clinic.yaml", "--until", "2024-01-04")
     assert (again.code, again.out) == (0, "")
-    assert "1 day looked at, 0 alerts" in again.err
+    assert "0 days looked at, 0 alerts" in again.err  # it was counted by the run before
     snapshots = [json.loads(line)["snapshot"] for line in (folder / "alerts.jsonl").read_text().splitlines()]
     assert snapshots == [1, 2, 3, 4]
     assert run("meter", "visits.ledger.db", "--json").json["hits"] == 4
@@ -129,6 +131,46 @@ def test_nothing_is_asked_in_a_dry_run(whole):
     assert "2 days to look at, from 2024-01-03 to 2024-01-04. Asked about 2024-01-03:" in asked
     assert "day = '2024-01-03'" in asked
     assert run("monitor", "clinic.yaml", "--until", "2024-01-02", "--dry-run").out == "nothing is due\n"
+
+
+@pytest.mark.usefixtures("whole")
+def test_a_dry_run_tells_the_chances_at_the_ends_of_what_is_unchanged():
+    """Of a fall below the threshold, and of a move beyond the tolerance."""
+    assert run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-03").code == 8
+    asked = run("monitor", "clinic.yaml", "--until", "2024-01-04", "--dry-run").out
+    assert "1 day to look at. Asked about 2024-01-04:" in asked
+    ill, everybody = asked.split("\n\n")[1:]
+    assert "rule ill of the monitor clinic\n" in ill
+    assert re.search(r"so far from [\d.,]+, below which it has changed:\n +-\d.* hit 100.00%", ill)
+    assert re.search(r"\n +\+\d\S+ +hit [0-9.]+e-0\d *$", ill)
+    assert "rule all of the monitor clinic\n" in everybody
+    assert re.search(
+        r"so far from 1,8\d\d\S*, above which it has changed \(as it has below 1,1\d\d\S*\):", everybody
+    )
+    assert re.search(r"\n +\+\d\S+ +hit (99|100)\.\d\d% *$", everybody)
+
+
+@pytest.mark.usefixtures("whole")
+def test_a_ledger_and_a_report_name_the_rule_that_asked(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run("monitor", "clinic.yaml", "--since", "2024-01-01", "--until", "2024-01-04").code == 8
+    shown = run("ledger", "show", "visits.ledger.db").out
+    assert "rule ill of the monitor clinic: count(ill = TRUE AND day = '2024-01-02') >= 500" in shown
+    page = html.unescape(run("report", "visits", "--output", "-").out)
+    assert page.count("rule ill of the monitor clinic: count(ill = TRUE AND day = '2024-01-01') >= 500") == 1
+    assert "rule all of the monitor clinic" in page
+    assert re.findall(r">(2024-01-0\d)<", page) == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+
+
+def test_a_look_may_be_about_all_rows_if_that_is_said(whole):
+    (whole / "clinic.yaml").write_text(FILE.replace("day: day", "all_rows: true"))
+    done = run("monitor", "clinic.yaml", "--until", "2024-01-02")
+    assert told(done.out) == [("ill", "2024-01-02", "rose"), ("all", "2024-01-02", "first")]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_not_there_is_told_once():
+    assert run("monitor", "no.yaml").err == "tct: no.yaml: it cannot be read: No such file or directory\n"
 
 
 def test_a_budget_that_is_spent(whole):
@@ -283,6 +325,18 @@ rules:
         ("day: day", "charging: both", "clinic.yaml: charging is 'both'; it must be one of shared, individual"),
         ("day: day", "types: [a]", "clinic.yaml: types is <list>; it must be columns with their kinds"),
         ("day: day", "rows: true", "clinic.yaml: rows is True; it must be left out"),
+        (
+            "day: day",
+            "",
+            "clinic.yaml: there is no day, the column of dates (or all_rows: true, if a look is about",
+        ),
+        ("day: day", "all_rows: false", "clinic.yaml: there is no day, the column of dates (or all_rows: true"),
+        (
+            "day: day",
+            "day: day\nall_rows: true",
+            "clinic.yaml: all_rows is True; it must be left out where",
+        ),
+        ("day: day", "all_rows: 1", "clinic.yaml: all_rows is 1; it must be true or false"),
         ("day: day", "day: [", "this is not YAML"),
         (
             "alerts.jsonl",
@@ -321,7 +375,11 @@ rules:
             f"threshold: 5, distinct: person, per_unit: {HUGE}",
             "clinic.yaml, item 1: per_unit is 1000",
         ),
-        ("day: day", "ledger: nowhere/l.db", "nowhere/l.db: this ledger cannot be written: No such file"),
+        (
+            "day: day",
+            "day: day\nledger: nowhere/l.db",
+            "nowhere/l.db: this ledger cannot be written: No such file",
+        ),
     ],
 )
 def test_mistakes_name_their_place(folder, old, new, problem):

@@ -128,7 +128,7 @@ def test_a_dry_run_changes_nothing(whole, charging):
     arrive(whole, "2024-01-03", part=0.5)  # it is still being copied
     before = contents(whole)
     done = run("monitor", "clinic.yaml", "--until", "2024-01-03", "--dry-run")
-    assert "1 day to look at, from 2024-01-03 to 2024-01-03" in done.out
+    assert "1 day to look at. Asked about 2024-01-03" in done.out
     assert contents(whole) == before
     arrive(whole, "2024-01-03")
     done = run("monitor", "clinic.yaml", "--until", "2024-01-03")

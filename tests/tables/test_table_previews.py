@@ -124,11 +124,32 @@ def test_the_chances_of_a_change_are_those_of_leaving_the_band():
         noise = noise_of(t)
         for name in ("changed", "changed above"):
             seen = t.preview(ASKED[name], DISTANCES)
-            assert seen.threshold == 50
+            assert (seen.threshold, seen.unchanged) == (54, (46, 54))
             for chance in seen.chances:
-                inside = math.fsum(noise.published[value - (50 + chance.distance)] for value in range(46, 55))
+                inside = math.fsum(noise.published[value - (54 + chance.distance)] for value in range(46, 55))
                 assert close(chance.hit, 1 - inside)
                 assert (chance.false_alarm, chance.miss) == (None, None)
+            assert "so far from 54, above which it has changed (as it has below 46):" in str(seen)
+
+
+def test_the_chances_of_a_change_are_about_its_ends_however_wide_the_tolerance():
+    with opened() as t:
+        wide = t.preview(q.count("x > 1", prior=5000, tolerance=2000)).chances
+        assert wide[0].hit < 0.01
+        assert 0.4 < wide[len(wide) // 2].hit < 0.6
+        assert wide[-1].hit > 0.99
+        none = t.preview(q.count("x > 1", prior=5000, tolerance=10**12))
+        assert (none.threshold, none.unchanged) == (5000 - 10**12, (5000 - 10**12, None))
+        assert none.chances[0].hit > 0.99
+        assert "below which it has changed:" in str(none)
+        assert "so far from 50:" in str(t.preview(q.count("x > 1", prior=50, tolerance=0)))
+
+
+def test_the_smallest_chances_are_not_told_in_full():
+    with opened() as t:
+        seen = str(t.preview(q.above("x > 1", 5000), distances=[-300, 300]))
+        assert "hit < 1e-12" in seen
+        assert "miss < 1e-12" in seen
 
 
 def test_the_chances_of_a_band_and_a_side():

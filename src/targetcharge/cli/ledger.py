@@ -28,6 +28,7 @@ from targetcharge.markup import counted
 from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.individual.departures import Departures
 from targetcharge.tables.individual.departures import in_words as departed_in_words
+from targetcharge.tables.monitor.alerts import asked_by
 from targetcharge.tables.opening import ledger_place
 from targetcharge.tables.prepared import TAKING_PART
 
@@ -213,7 +214,8 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
             called = f", {entry.call}" if entry.call != "ask" else ""
             if not called and not entry.question:  # the name of a table's question says it
                 called = f", pays for {costs_in_words(*entry.targets)}"
-            return moment(entry.received), f"{entry.algorithm}{called}", outcome, price
+            what = ": ".join(filter(None, (asked_by(entry), f"{entry.algorithm}{called}")))
+            return moment(entry.received), what, outcome, price
         case BatchEntry(first=Answer(key=None)) if len(entry) == 1:
             return _cells(entry.answers[0])
         case BatchEntry():

@@ -34,6 +34,7 @@ from targetcharge.ledger.sqlite import inspect
 from targetcharge.markup import counted
 from targetcharge.queries.values import as_date
 from targetcharge.tables.monitor import Monitor
+from targetcharge.tables.monitor.alerts import Label
 from targetcharge.tables.monitor.monitor import opening_for
 from targetcharge.tables.monitor.rules import check_rule, day_column
 
@@ -164,7 +165,7 @@ class MonitorRun:
         return len(alerts)
 
     def _days(self, checked: Monitor) -> list[dt.date]:
-        """Return the days to look at: from the last one on, of which something may be unanswered."""
+        """Return the days to look at: from the last one on, if something about that is unanswered."""
         if self.first is not None and checked.last is not None:
             self.notify(f"--since is ignored: the monitor {checked.name!r} has looked at {checked.last} already")
         checked.check_day(self.last, "--until")
@@ -172,7 +173,8 @@ class MonitorRun:
         if self.last < start:
             expected = f"{self.last} or earlier, the last day to look at"
             raise tc.InvalidParameter("--since", start.isoformat(), expected)
-        return [self.last] if self.file.day is None else tc.days(start, self.last).listed()
+        days = [self.last] if self.file.day is None else tc.days(start, self.last).listed()
+        return days if checked.due(days[0]) else days[1:]  # an earlier run looked at the last day
 
     def rehearse(self) -> None:
         """Print what would be asked first. The ledger is read and not opened: nothing is noted beside it."""
@@ -183,14 +185,14 @@ class MonitorRun:
                 entries = inspect(Path(str(opening.ledger)), last=sys.maxsize).last
                 checked.learn(answer for entry in entries for answer in answers_in(entry))
             days = self._days(checked)
-            if not checked.due(days[0]):  # the last day was answered
-                days = days[1:]
             if not days:
                 say("nothing is due\n")
                 return
-            say(f"{counted(len(days), 'day')} to look at, from {days[0]} to {days[-1]}. Asked about {days[0]}:\n")
+            span = f", from {days[0]} to {days[-1]}" if len(days) > 1 else ""
+            say(f"{counted(len(days), 'day')} to look at{span}. Asked about {days[0]}:\n")
             for question in checked.due(days[0]):
-                say(f"\n{table.preview(question)}\n")
+                label = Label.read(question.label)
+                say(f"\n{'' if label is None else label.words}\n{table.preview(question)}\n")
 
 
 def _opening(file: MonitorFile) -> TableOpening:

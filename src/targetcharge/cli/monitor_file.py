@@ -53,13 +53,18 @@ def read_file(path: Path) -> MonitorFile:
     if not isinstance(content, dict):
         raise Mistake(str(path), "it must have fields, such as table: visits.parquet")
     given = read_fields(str(path), content, _FIELDS)
+    all_rows = given.pop("all_rows", False)
+    if "unit" in given and given.get("rows"):
+        raise Mistake(str(path), "rows is True; it must be left out where a unit is given")
+    if "day" in given and all_rows:
+        raise Mistake(str(path), "all_rows is True; it must be left out where a day is given")
     missing = [name for name in ("table", "epsilon", "delta", "rules") if name not in given]
     if "unit" not in given and not given.get("rows"):
         missing.append("unit (or rows: true)")
+    if "day" not in given and not all_rows:
+        missing.append("day, the column of dates (or all_rows: true, if a look is about all rows)")
     if missing:
         raise Mistake(str(path), f"there is no {', no '.join(missing)}")
-    if "unit" in given and given.get("rows"):
-        raise Mistake(str(path), "rows is True; it must be left out where a unit is given")
     table, name, day, alerts = (given.pop(field, None) for field in ("table", "name", "day", "alerts"))
     rules = _rules(path, given.pop("rules"))
     if "ledger" in given:
@@ -124,7 +129,15 @@ def _listed(_: str, value: object) -> Any:  # noqa: ANN401 - keys are of any kin
 _FIELDS: Final[dict[str, Reader]] = (
     dict.fromkeys(("table", "unit", "ledger", "memory", "name", "day", "alerts"), _words)
     | dict.fromkeys(("epsilon", "delta", "query_epsilon"), number)
-    | {"rows": flag, "hits": whole_number, "meter": _choice, "charging": _choice, "types": _types, "rules": _items}
+    | {
+        "rows": flag,
+        "all_rows": flag,
+        "hits": whole_number,
+        "meter": _choice,
+        "charging": _choice,
+        "types": _types,
+        "rules": _items,
+    }
 )
 _RULE_FIELDS: Final[dict[str, Reader]] = (
     {"name": text}

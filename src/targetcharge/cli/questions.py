@@ -128,8 +128,9 @@ def read_csv(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401 - whatever YAML holds
     """Return what a YAML file holds; a mistake names the line where it is no YAML."""
+    text = _text_of(path)
     try:
-        return yaml.safe_load(_text_of(path))
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = str(path) if mark is None else line(path, mark.line + 1)

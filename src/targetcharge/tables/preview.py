@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from targetcharge import checks, markup
@@ -39,6 +40,9 @@ MarginOf = Literal["number", "times units", "rank", "beside the best"]
 
 _MARGIN_OF: Final[dict[type, MarginOf]] = {Mean: "times units", Quantiles: "rank", Top: "beside the best"}
 
+_NO_END: Final = 2.0**30
+"""A tolerance of so many times the noise's scale is none: no number is so far off."""
+
 _OFFSETS: Final = 400
 """Into how many cases the offset is divided, where its effect is not added up in closed form."""
 
@@ -74,12 +78,15 @@ class Preview:
         most_hits: the most that could be charged.
         scale: of the noise of a number; 0 where that says little, or none is published.
         margin: a published number is at most so far off, in at least 95% of draws.
-        threshold: that distances are from; None if there is none.
+        threshold: that distances are from; where a change is asked for, an end of what is unchanged; None if there
+            is none.
         chances: for some distances.
         margin_of: what is off by so much: the "number"; the number "times units", of a mean: it is off by so
             much divided by how many units count; the "rank" among the units, of a quantile; or the count of a key
             that is picked, "beside the best".
         selects: whether only the largest of the keys are published.
+        unchanged: between which numbers one is unchanged, ends included, None for an upper end that is none; None
+            if no change is asked for.
     """
 
     question: str
@@ -93,16 +100,28 @@ class Preview:
     chances: tuple[Chance, ...]
     margin_of: MarginOf = "number"
     selects: bool = False
+    unchanged: tuple[float, float | None] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return asdict(self)
 
+    @property
+    def _heading(self) -> str:
+        """Return what the chances are of."""
+        heading = f"if the true number is so far from {markup.number(self.threshold)}"
+        if self.unchanged is None or self.unchanged[0] == self.unchanged[1]:
+            return heading
+        low, high = self.unchanged
+        if high is None:
+            return f"{heading}, below which it has changed"
+        return f"{heading}, above which it has changed (as it has below {markup.number(low)})"
+
     def __str__(self) -> str:
         """Return the preview as text."""
         lines = [f"{name}: {value}" for name, value in self._facts()]
         if self.chances:
-            lines.append(f"if the true number is so far from {markup.number(self.threshold)}:")
+            lines.append(f"{self._heading}:")
             lines += [f"  {row[0]:>10}  hit {row[1]:<9} {row[2]}" for row in self._rows()]
         return "\n".join(lines)
 
@@ -143,6 +162,8 @@ class Preview:
 
 
 def _percent(chance: float) -> str:
+    if 0 < chance < 1e-12:
+        return "< 1e-12"
     return f"{chance:.2%}" if chance >= 1e-4 or chance == 0 else f"{chance:.1e}"
 
 
@@ -185,7 +206,8 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
         accuracy = accuracy.of_rank(most, keys)
     assert accuracy is not None  # noqa: S101 - all algorithms of tables have one
     shown = accuracy.through(prepared.gauge)
-    threshold = _threshold(single.question)
+    unchanged = _unchanged(single.question, shown.scale)
+    threshold = _threshold(single.question, unchanged)
     chances: tuple[Chance, ...] = ()
     if threshold is not None:
         away = _distances(distances, shown.scale)
@@ -209,6 +231,7 @@ def preview(prepared: Prepared, session: Session, distances: Sequence[float] | N
         chances=chances,
         margin_of="beside the best" if named else "number",
         selects=isinstance(question, Top),
+        unchanged=unchanged,
     )
 
 
@@ -242,20 +265,26 @@ def _itself(steps: int) -> int:
     return steps
 
 
-def _threshold(question: Question) -> float | None:
-    """Return what distances are from: the threshold, the lower end of a band, or the prior."""
-    match question:
-        case BetweenQuestion():
-            return question.low
-        case SideQuestion():
-            return question.threshold
-        case Above():
-            prior = prior_value(question.prior)
-            return question.threshold if prior is None else prior
-        case CountQuestion():
-            return prior_value(question.prior)
-        case _:
-            return None
+def _unchanged(question: Question, scale: float) -> tuple[float, float | None] | None:
+    """Return between which numbers one is unchanged, None for no upper end; None if no change is asked for."""
+    if not isinstance(question, Above | CountQuestion):
+        return None
+    prior = prior_value(question.prior)
+    if prior is None:
+        return None
+    reach = Fraction(question.tolerance or 0)
+    low, high = (float(Fraction(prior) + change) for change in (-reach, reach))
+    return low, high if reach < _NO_END * scale else None
+
+
+def _threshold(question: Question, unchanged: tuple[float, float | None] | None) -> float | None:
+    """Return what distances are from: the threshold, the lower end of a band, or the end of what is unchanged."""
+    if unchanged is not None:
+        low, high = unchanged
+        return low if high is None else high
+    if isinstance(question, BetweenQuestion):
+        return question.low
+    return question.threshold if isinstance(question, SideQuestion | Above) else None
 
 
 def _distances(given: Sequence[float] | None, scale: float) -> list[float]:

@@ -410,7 +410,8 @@ class Table:
 
         Args:
             question: made by `tc.questions`.
-            distances: of a true number from the threshold, negative below it; left out for some that fit.
+            distances: of a true number from the threshold, negative below it, or from where a change begins; left
+                out for some that fit.
             epsilon: of one computation, if not the query ε of the table.
         """
         return self._asker.preview(self.prepare(question, epsilon=epsilon), distances)

@@ -31,9 +31,11 @@ from targetcharge.errors import LedgerError, shown
 from targetcharge.ledger.entries import Restored, Spent, answers_in, entry_of
 from targetcharge.ledger.sqlite import Inspection, RestoredCopyError, inspect, verify
 from targetcharge.ledger.sqlite.database import Database
+from targetcharge.ledger.words import key
 from targetcharge.mechanisms.noise import CONFIDENCE, NoiseLaw
 from targetcharge.outcomes import UNCHANGED
 from targetcharge.tables.individual.departures import Departures
+from targetcharge.tables.monitor.alerts import asked_by, label_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,7 +176,7 @@ class Contents:
     The line is time; or the seqs, where all was asked more or less at once.
 
     Attributes:
-        tallies: of each question, by its name and when it costs.
+        tallies: of each question, by its name and when it costs; of a monitor's rule one for all days.
         alone: how many answers had each ε and ρ, as they were published.
         last_hits: those that are listed, with the number of their question.
         lost: reservations that were spent without an answer.
@@ -222,11 +224,13 @@ class Contents:
             self._count(answer)
 
     def _count(self, answer: Answer) -> None:
-        name = answer.algorithm, _costs(answer)
+        label, costs = label_of(answer), _costs(answer)
+        name = label.words if label is not None else answer.algorithm, costs
         tally = self.tallies.get(name)
         if tally is None:
+            question = ": ".join(filter(None, (asked_by(answer), answer.algorithm)))
             sketched = _has(answer.question, "distinct", "what")
-            tally = self.tallies[name] = Tally(len(self.tallies) + 1, *name, sketched)
+            tally = self.tallies[name] = Tally(len(self.tallies) + 1, question, costs, sketched)
         tally.add(answer)
         if answer.hit:
             self.last_hits.append((tally.number, answer))
@@ -296,6 +300,12 @@ class History(NamedTuple):
     copied: bool
     unread: str
     departures: Departures | None
+
+
+def about(answer: Answer) -> str:
+    """Return the day of a monitor's answer, and the key of any; empty if there is neither."""
+    label = label_of(answer)
+    return " · ".join(filter(None, ("" if label is None else label.day.isoformat(), key(answer))))
 
 
 def read_history(path: Path) -> History:

@@ -25,10 +25,10 @@ from targetcharge.cli.errors import Mistake
 from targetcharge.cli.ledger import TableOrLedger, ledger_of
 from targetcharge.cli.report.accountings import OpenedMeter
 from targetcharge.cli.report.charts import curve, timeline
-from targetcharge.cli.report.history import read_history
+from targetcharge.cli.report.history import about, read_history
 from targetcharge.cli.results import note
 from targetcharge.errors import LedgerError, TargetChargeError
-from targetcharge.ledger.words import key, outcome
+from targetcharge.ledger.words import outcome
 from targetcharge.mechanisms.noise import CONFIDENCE
 from targetcharge.numerics.rounding import from_grains
 from targetcharge.tables.individual.departures import in_words
@@ -137,7 +137,7 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     numbers = (words.small, words.times, words.epsilon, words.chance, words.share, words.several, words.moment)
-    others = (outcome, key, markup.counted, markup.cut, markup.number, markup.interval)
+    others = (outcome, about, markup.counted, markup.cut, markup.number, markup.interval)
     made.filters |= {function.__name__: function for function in (*numbers, *others)}
     return made
 

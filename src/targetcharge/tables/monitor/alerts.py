@@ -146,6 +146,11 @@ class Label:
         """Return the label as canonical JSON."""
         return canonical_json({**vars(self), "day": self.day.isoformat(), "key": to_plain(self.key)})
 
+    @property
+    def words(self) -> str:
+        """Return whose rule asked."""
+        return f"rule {self.rule} of the monitor {self.monitor}"
+
     @classmethod
     def read(cls, text: str) -> Label | None:
         """Return the label that a text holds, or None if it holds none."""
@@ -166,6 +171,12 @@ def label_of(answer: Answer) -> Label | None:
     """
     label, watched = _read_label(answer.question)
     return replace(label, key=answer.key) if label is not None and watched else label
+
+
+def asked_by(answer: Answer) -> str:
+    """Return whose rule asked for an answer, or what else was written on its question; empty if nothing was."""
+    label = label_of(answer)
+    return label.words if label is not None else written_on(answer.question)[0]
 
 
 @lru_cache(maxsize=16)  # answers of a watch come one after another, with the same text
