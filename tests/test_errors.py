@@ -9,7 +9,7 @@ import targetcharge as tc
 from targetcharge.errors import ComputationFailed, EngineError, InvalidKey, Setting, TooLarge
 
 ERRORS = [
-    tc.InvalidParameter("epsilon", -1.0, "above 0", kind="number"),
+    tc.InvalidParameter("epsilon", -1.0, "above 0"),
     tc.InvalidQuestion("where", "age >", 5, "something is missing"),
     InvalidKey(2, "a", "another", same_as=1),
     TooLarge("hits", 10**9, "smaller"),

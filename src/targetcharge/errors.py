@@ -93,15 +93,13 @@ class InvalidParameter(TargetChargeError, ValueError):  # noqa: N818 - the publi
         name: the parameter.
         value: what was given.
         expected: what it must be, as a phrase that completes "it must be".
-        kind: of the column that it does not fit ("text", say); None if that is not why.
     """
 
-    def __init__(self, name: str, value: object, *expected: str, kind: str | None = None) -> None:
+    def __init__(self, name: str, value: object, *expected: str | Setting) -> None:
         """Say which parameter, which value and what was expected: a phrase, in parts if it names parameters."""
         self.name = name
         self.value = value
-        self.expected = "".join(expected)
-        self.kind = kind
+        self.expected = "".join(map(str, expected))
         super().__init__(Parameter(name), f" is {shown(value)}; it must be ", *expected)
 
 
@@ -154,14 +152,13 @@ class InvalidQuestion(InvalidParameter):
         problem: what is wrong there, and what to write instead.
     """
 
-    def __init__(self, name: str, text: str, position: int, problem: str, kind: str | None = None) -> None:
-        """Say where and what, and show the place."""
-        super().__init__(
-            name, text, "comparisons of a column with a literal, joined by AND, OR and NOT", kind=kind
-        )
+    def __init__(self, name: str, text: str, position: int, *problem: str | Setting) -> None:
+        """Say where and what, in parts if it names parameters, and show the place."""
+        super().__init__(name, text, "comparisons of a column with a literal, joined by AND, OR and NOT")
         self.text = text
         self.position = position
-        self.problem = _printable(problem)
+        parts = [part if isinstance(part, Setting) else _printable(part) for part in problem]
+        self.problem = "".join(map(str, parts))
         line_start = text.rfind("\n", 0, position) + 1
         column = position - line_start
         place = f"character {column + 1}"
@@ -169,7 +166,7 @@ class InvalidQuestion(InvalidParameter):
             place = f"line {text.count(chr(10), 0, position) + 1}, {place}"
         start = max(0, column - _MOST_SHOWN // 2)
         window = _printable(text[line_start:].partition("\n")[0][start : start + _MOST_SHOWN])
-        self.args = (Parameter(name), f", {place}: {self.problem}\n    {window}\n    {' ' * (column - start)}^")
+        self.args = (Parameter(name), f", {place}: ", *parts, f"\n    {window}\n    {' ' * (column - start)}^")
 
 
 def _printable(text: str) -> str:
@@ -193,11 +190,10 @@ class InvalidKey(InvalidParameter):
         expected: str,
         *,
         column: int | None = None,
-        kind: str | None = None,
         same_as: int | None = None,
     ) -> None:
         """Say which key, and what was expected."""
-        super().__init__(f"keys[{index}]" + ("" if column is None else f"[{column}]"), key, expected, kind=kind)
+        super().__init__(f"keys[{index}]" + ("" if column is None else f"[{column}]"), key, expected)
         self.index = index
         self.column = column
         self.same_as = same_as

@@ -361,13 +361,21 @@ def test_a_table_is_opened_once_and_a_predicate_is_read_once(words, charging, mo
 def test_columns_of_a_csv_file_are_declared():
     result = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS)
     assert result.code == 2
-    assert "as --type age=integer" in result.err
-    for about in (("--sum", "fare", "--lower", 0, "--upper", 5), ("--questions", "q.csv")):
-        Path("q.csv").write_text("where,threshold\nage > 65,9\n")
-        assert "as --type age=integer" in run("ask", "visits.csv", *about, *TERMS).err
+    declare = "age is text: if it holds numbers, open the table with --type age=number"
+    said = f"{declare}; to compare it as text, write '65', not 65"
+    assert said in result.err
+    Path("q.csv").write_text("where,threshold\nage > 65,9\n")
+    assert (
+        f"q.csv, line 2: where, character 7: {said}"
+        in run("ask", "visits.csv", "--questions", "q.csv", *TERMS).err
+    )
+    added = ("--sum", "fare", "--lower", 0, "--upper", 5)
+    said = "a column of numbers, and it is text: if it holds numbers, open the table with --type fare=number"
+    assert said in run("ask", "visits.csv", *added, *TERMS).err
     by_days = ("--by", "seen", "--days", "2013-01-01:2013-01-02", "--threshold", 9)
-    assert "as --type age=integer" in run("watch", "visits.csv", *by_days, *TERMS).err
-    result = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=integer")
+    said = "if the keys are a range of days: if it holds dates, open the table with --type seen=date"
+    assert said in run("watch", "visits.csv", *by_days, *TERMS).err
+    result = run("ask", "visits.csv", "age > 65", "--threshold", 9000, *TERMS, "--type", "age=number")
     assert (result.code, "1 hit" in result.out) == (0, True)
 
 

@@ -550,7 +550,7 @@ def test_columns_of_a_csv_file_are_declared(folder):
     def is_declared(*command):
         result = run(*command, *TERMS)
         assert result.code == 2
-        assert "as --type age=integer" in result.err
+        assert "if it holds numbers, open the table with --type fare=number" in result.err
         assert "COLUMN is 'fare'; it must be a column of numbers" in result.err
         assert not list(folder.glob("visits.csv.ledger*"))
 

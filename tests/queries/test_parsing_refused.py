@@ -10,6 +10,14 @@ from targetcharge.errors import InvalidParameter, InvalidQuestion
 from targetcharge.queries.parser import parse
 from targetcharge.queries.tree import Column, Kind
 
+
+def is_text(name, kind, instead):
+    """Return what is said of a column of text that is compared with something else: types come first."""
+    types = {name.strip('"'): kind}
+    declare = f"if it holds {kind}s, open the table with types={types}"
+    return f"{name} is text: {declare}; to compare it as text, write {instead}"
+
+
 REFUSED = {
     "names": [
         ("¦ages > 65", "there is no column ages; did you mean age? The columns are age (number), visits (number)"),
@@ -178,10 +186,22 @@ REFUSED = {
         ('¦"age = 1', 'the quote " is not closed'),
         ("diagnosis = '\u00e9¦\0'", "this character cannot be part of a text"),
         ("diagnosis = '¦\ud800'", "this character cannot be part of a text"),
-        ("diagnosis = ¦65", "diagnosis is text: write '65', not 65"),
-        ("diagnosis = -¦6.5", "diagnosis is text: write '-6.5', not -6.5"),
-        ("diagnosis = ¦TRUE", "diagnosis is text: write it in single quotes, such as 'flu', not TRUE"),
-        ("\"home town\" IN ('x', ¦3)", "\"Home Town\" is text: write '3', not 3"),
+        (
+            "diagnosis = ¦65",
+            is_text("diagnosis", "number", "'65', not 65"),
+        ),
+        (
+            "diagnosis = -¦6.5",
+            is_text("diagnosis", "number", "'-6.5', not -6.5"),
+        ),
+        (
+            "diagnosis = ¦TRUE",
+            is_text("diagnosis", "boolean", "it in single quotes, such as 'flu', not TRUE"),
+        ),
+        (
+            "\"home town\" IN ('x', ¦3)",
+            is_text('"Home Town"', "number", "'3', not 3"),
+        ),
     ],
     "numbers": [
         ("age > ¦'65'", "age is a number: write 65, not '65'"),
@@ -345,20 +365,3 @@ NOT_LISTED = [
 def test_other_forms_of_sql_are_refused(text):
     with pytest.raises(InvalidParameter):
         parse(text, SCHEMA)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("age > '65'", "number"),
-        ("diagnosis > 65", "text"),
-        ("age LIKE 'x'", "number"),
-        ("smoker < TRUE", "boolean"),
-        ("ages > 65", None),
-        ("age >", None),
-    ],
-)
-def test_a_refusal_carries_the_kind_of_column_that_a_literal_does_not_fit(text, kind):
-    with pytest.raises(InvalidQuestion) as refusal:
-        parse(text, SCHEMA)
-    assert refusal.value.kind == kind

@@ -7,7 +7,6 @@ The first Ctrl-C ends the asking after what is under way, which wastes nothing; 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 from contextlib import ExitStack, contextmanager
@@ -24,7 +23,6 @@ from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import terms_at
-from targetcharge.queries.tree import Kind
 from targetcharge.sessions.batch import MOST_ANSWERS
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.opening import TableOpening, new_ledger_place
@@ -42,7 +40,6 @@ _STDERR: Final = 2
 _STOPPING: Final = (
     b"\nStopping after what is under way. Ctrl-C again stops at once, and spends what that holds back.\n"
 )
-_CSV: Final = re.compile(r"[.][ct]sv(\.gz)?$", re.IGNORECASE)
 
 
 _Checked = TypeVar("_Checked")
@@ -153,7 +150,7 @@ def types_of(given: list[str] | None) -> dict[str, str]:
     for text in given or []:
         column, equals, kind = text.rpartition("=")
         if not equals or not column:
-            raise InvalidParameter("--type", text, "COLUMN=KIND, such as age=integer")
+            raise InvalidParameter("--type", text, "COLUMN=KIND, such as age=number")
         types[column] = kind
     return types
 
@@ -161,17 +158,12 @@ def types_of(given: list[str] | None) -> dict[str, str]:
 def run(source: str, options: TableOptions, output: OutputOptions, check: Check) -> None:
     """Open a table, check the questions, and ask or preview them."""
     opening = opening_of(source, options)
-    try:
-        if output.preview:
-            with (rehearsed if is_first(opening) else opened)(opening, check) as (_, checked):
-                show_previews(checked.previews, output)
-        else:
-            with ExitStack() as until_printed:
-                show(_asked(opening, check, until_printed), output)
-    except InvalidParameter as error:
-        if error.kind == Kind.TEXT and _CSV.search(source):
-            note("columns of a CSV file are text unless they are declared, as --type age=integer")
-        raise
+    if output.preview:
+        with (rehearsed if is_first(opening) else opened)(opening, check) as (_, checked):
+            show_previews(checked.previews, output)
+    else:
+        with ExitStack() as until_printed:
+            show(_asked(opening, check, until_printed), output)
 
 
 def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Results:

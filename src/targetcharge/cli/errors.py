@@ -7,10 +7,13 @@ targetcharge.cli.errors.Mistake: questions.csv, line 3: threshold is 'many'; it 
 2
 >>> sentence(NotAllowed("open it with ", Setting("new_data", True)))
 'open it with --new-data'
+>>> sentence(NotAllowed("open it with ", Setting("types", {"age": "number"})))
+'open it with --type age=number'
 """
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
@@ -47,9 +50,9 @@ INTERRUPTED: Final = 130  # no error: Ctrl-C; what was published before it is pr
 class Mistake(InvalidParameter):
     """A mistake in an option or a file."""
 
-    def __init__(self, where: str, problem: str, *, kind: str | None = None) -> None:
+    def __init__(self, where: str, problem: str) -> None:
         """Say where it is, and what is wrong or what to write."""
-        super().__init__(where, None, problem, kind=kind)
+        super().__init__(where, None, problem)
         self.args = (f"{where}: {problem}",)
 
 
@@ -60,7 +63,7 @@ def written_at(place: str) -> Iterator[None]:
         yield
     except InvalidParameter as error:
         named = place and not isinstance(error, Mistake)
-        raise (Mistake(place, str(error), kind=error.kind) if named else error) from None
+        raise (Mistake(place, sentence(error)) if named else error) from None
     except NotAllowed as error:
         raise NotAllowed(f"{place}: " if place else "", *error.args) from None
 
@@ -87,11 +90,14 @@ def exit_code(error: TargetChargeError) -> int:
 
 def sentence(error: TargetChargeError) -> str:
     """Return what an error says, with options in place of the parameters that it says to set."""
-    values = [
-        "" if not isinstance(part, Setting) or part.value is True else f" {part.value}" for part in error.args
-    ]
-    names = [option(part.name) if isinstance(part, Setting) else str(part) for part in error.args]
-    return "".join(name + value for name, value in zip(names, values, strict=True))
+    return "".join(_setting(part) if isinstance(part, Setting) else str(part) for part in error.args)
+
+
+def _setting(setting: Setting) -> str:
+    """Return a parameter and the value to give it, as options."""
+    if isinstance(setting.value, dict):  # types
+        return " ".join(f"--type {shlex.quote(f'{name}={kind}')}" for name, kind in setting.value.items())
+    return option(setting.name) + ("" if setting.value is True else f" {setting.value}")
 
 
 def option(name: str) -> str:

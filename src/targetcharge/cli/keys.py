@@ -106,7 +106,7 @@ class WrittenKeys:
         place, key = self.places[error.index], ", ".join(self.texts[error.index])
         if error.same_as is not None:
             return Mistake(place, f"{key!r} is the same key as in {self.places[error.same_as]}")
-        return Mistake(place, f"{key!r} must be {error.expected}", kind=error.kind)
+        return Mistake(place, f"{key!r} must be {error.expected}")
 
 
 def key_of(text: str, kind: Kind) -> object:

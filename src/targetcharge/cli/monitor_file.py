@@ -106,7 +106,7 @@ def _choice(name: str, value: object) -> str:
 
 def _types(name: str, value: object) -> list[str]:
     if not isinstance(value, dict) or not all(isinstance(word, str) for pair in value.items() for word in pair):
-        raise InvalidParameter(name, value, "columns with their kinds, such as {age: integer}")
+        raise InvalidParameter(name, value, "columns with their kinds, such as {age: number}")
     return [f"{column}={kind}" for column, kind in value.items()]
 
 

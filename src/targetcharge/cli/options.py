@@ -108,7 +108,8 @@ class TableOptions:
         _in_table(
             "--type",
             metavar="COLUMN=KIND",
-            help="What a CSV file's column is: integer, number, text, date, time or boolean; text if left out.",
+            help="What a CSV file's column is: number, text, date, time, boolean, or integer, which rounds; text,"
+            " or what the ledger knows, if left out.",
         ),
     ] = None
     new_data: Annotated[

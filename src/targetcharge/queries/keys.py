@@ -29,7 +29,7 @@ import numpy as np
 
 from targetcharge.errors import InvalidKey, InvalidParameter, Parameter
 from targetcharge.queries.tree import All, Column, Compare, Kind, Operator, column_of, decimal_text
-from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain
+from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -286,7 +286,8 @@ def _ranged(columns: tuple[Column, ...], keys: KeyRange) -> Keys:
     if column.kind not in kinds:
         wanted = " or ".join(f"a {kind}" for kind in kinds)
         expected_column = f"{wanted} if the keys are a range of {keys.period}s"
-        raise InvalidParameter("by", column, expected_column, kind=column.kind)
+        declared = read_as(column, kinds[0]) if column.kind is Kind.TEXT else ()
+        raise InvalidParameter("by", column, expected_column, *declared)
     return Keys(
         columns, tuple([(key,) for key in keys.listed()]), keys.period if column.kind is Kind.TIME else None
     )
@@ -332,7 +333,7 @@ def _fitted(written: Sequence[object], column: Column, place: int | None, wanted
     for index, key in enumerate(written):
         value = fit(plain(key))
         if value is None:
-            raise InvalidKey(index, plain(key), wanted, column=place, kind=column.kind)
+            raise InvalidKey(index, plain(key), wanted, column=place)
         values.append(value)
     return values
 

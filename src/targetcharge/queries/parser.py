@@ -208,10 +208,10 @@ class _Parser:
             self._refuse(grammar.slip_of_name(name, token.raw, following, before, self._schema))
         return Part.COLUMN
 
-    def _refuse(self, problem: str, position: int | None = None, kind: Kind | None = None) -> NoReturn:
+    def _refuse(self, problem: str, position: int | None = None) -> NoReturn:
         """Raise the error that points at a character: where the next token starts, if no other is named."""
         start = self._token.start if position is None else position
-        raise InvalidQuestion(_PARAMETER, self._text, start, problem, kind)
+        raise InvalidQuestion(_PARAMETER, self._text, start, problem)
 
     # Predicates
 
@@ -271,14 +271,14 @@ class _Parser:
         name, operator = quoted(column.name), _OPERATORS.get(self._token.raw)
         ordered = self._part is Part.BETWEEN or operator not in (Operator.EQ, Operator.NE, None)
         if column.kind is Kind.BOOLEAN and ordered:
-            self._refuse(f"{name} is a boolean: compare it with = or <>", start, column.kind)
+            self._refuse(f"{name} is a boolean: compare it with = or <>", start)
         match self._part:
             case Part.IN:
                 return self._in_list(column, depth)
             case Part.LIKE:
                 if column.kind is not Kind.TEXT:
                     problem = f"{name} is a {column.kind}, and LIKE compares texts: write = or <>"
-                    self._refuse(problem, start, column.kind)
+                    self._refuse(problem, start)
                 self._advance()
                 return Like(column, self._literal(column).text)
             case Part.BETWEEN:
@@ -335,7 +335,7 @@ class _Parser:
         try:
             literal = literal_of(column, part, text)
         except UnfitError as unfit:
-            raise InvalidQuestion(_PARAMETER, self._text, token.start, str(unfit), column.kind) from None
+            raise InvalidQuestion(_PARAMETER, self._text, token.start, *unfit.args) from None
         self._advance()
         return literal
 

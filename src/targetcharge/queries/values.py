@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
+from targetcharge.errors import Setting
 from targetcharge.queries.grammar import MOST_SHOWN, Part
 from targetcharge.queries.tree import Column, Kind, decimal_text, quoted, text_literal
 
@@ -228,7 +229,7 @@ def literal_of(column: Column, part: Part, text: str) -> Literal:
         UnfitError: if it is not of that kind.
     """
     if part is not {Kind.NUMBER: Part.NUMBER, Kind.BOOLEAN: Part.TRUTH}.get(column.kind, Part.TEXT):
-        raise UnfitError(_mismatch(column, part, text))
+        raise UnfitError(*_mismatch(column, part, text))
     match column.kind:
         case Kind.NUMBER:
             return Literal(text, _exactly(text, column.exact) if column.exact else _double(text))
@@ -240,15 +241,26 @@ def literal_of(column: Column, part: Part, text: str) -> Literal:
             return Literal(text, text == "TRUE")
 
 
-def _mismatch(column: Column, part: Part, text: str) -> str:
+def read_as(column: Column, kind: Kind) -> tuple[str, Setting]:
+    """Return how a column of text is read as what it may hold, as the parts of an error's sentence."""
+    return f": if it holds {kind}s, open the table with ", Setting("types", {column.name: str(kind)})
+
+
+def _mismatch(column: Column, part: Part, text: str) -> tuple[str | Setting, ...]:
+    name, short = quoted(column.name), len(text) <= MOST_SHOWN
+    if column.kind is not Kind.TEXT:
+        return (_mistaken(column, part, text),)
+    wanted = text_literal(text) if short and part is Part.NUMBER else "it in single quotes, such as 'flu'"
+    as_text = f"; to compare it as text, write {wanted}{f', not {text}' if short else ''}"
+    return f"{name} is text", *read_as(column, Kind.NUMBER if part is Part.NUMBER else Kind.BOOLEAN), as_text
+
+
+def _mistaken(column: Column, part: Part, text: str) -> str:
     name, short = quoted(column.name), len(text) <= MOST_SHOWN
     if column.kind is Kind.NUMBER:
         if part is Part.TEXT and short and _NUMBER.fullmatch(text):
             return f"{name} is a number: write {text}, not {text_literal(text)}"
         return f"{name} is a number: write one without quotes, such as 65"
-    if column.kind is Kind.TEXT:
-        wanted = text_literal(text) if short and part is Part.NUMBER else "it in single quotes, such as 'flu'"
-        return f"{name} is text: write {wanted}{f', not {text}' if short else ''}"
     if column.kind is Kind.BOOLEAN:
         return f"{name} is a boolean: write TRUE or FALSE, without quotes"
     return _not_iso(column)

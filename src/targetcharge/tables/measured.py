@@ -21,6 +21,7 @@ from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.measures import MOST_STEPS, Count, Sketch, Total, UnitValue
 from targetcharge.queries.parser import parse
 from targetcharge.queries.tree import Kind, Predicate, column_of, columns, listed
+from targetcharge.queries.values import read_as
 from targetcharge.sessions import Release
 from targetcharge.tables.questions import (
     Above,
@@ -109,9 +110,8 @@ def _numbers_of(what: Sum | ValueOf, schema: Mapping[str, Column]) -> tuple[Colu
     """Return a column of numbers, and the bounds of what a unit contributes."""
     column = column_of(what.column, schema)
     if column.kind is not Kind.NUMBER:
-        raise InvalidParameter(
-            "column", what.column, f"a column of numbers, and it is {column.kind}", kind=column.kind
-        )
+        declared = read_as(column, Kind.NUMBER) if column.kind is Kind.TEXT else ()
+        raise InvalidParameter("column", what.column, f"a column of numbers, and it is {column.kind}", *declared)
     lower, upper = _bound("lower", what.lower), _bound("upper", what.upper)
     if lower > upper:
         raise InvalidParameter("lower", what.lower, "at most ", Parameter("upper"), f", {what.upper!r}")

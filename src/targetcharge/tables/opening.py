@@ -100,8 +100,8 @@ def open_table(
         targets: examples of the targets that will be asked, if not those of `above`; see tc.Session.
         alternatives: several targets with a meter each; see tc.Session.
         table: of a DuckDB file with several.
-        types: what columns are: "integer", "number", "text", "date", "time" or "boolean". Those of a CSV file that
-            are not named are text. The ledger keeps them: others are refused.
+        types: what columns are: "number", "text", "date", "time", "boolean", or "integer", which rounds. Those of
+            a CSV file that are not named are text. The ledger keeps them: others are refused.
         memory: the most that DuckDB may use, such as "4GB", before it spills to a private temporary folder.
         new_data: go on with the ledger's budget although the data has changed since it was last used; with
             charging="individual" it may have grown by further files, and nothing else.
