@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LARGEST = 1e21
+"""From here on a number has its power of ten: nobody counts so many digits."""
+
 
 def table(headings: Iterable[object], rows: Iterable[Iterable[object]], caption: str = "") -> str:
     """Return a table with headings; none for facts that name themselves."""
@@ -22,11 +25,11 @@ def table(headings: Iterable[object], rows: Iterable[Iterable[object]], caption:
     return f"<table>{top}{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 
 
-def number(value: object) -> str:
-    """Return a number as a reader likes it; anything else as it prints.
+def number(value: object, digits: int = 6) -> str:
+    """Return a number as a reader likes it, with so many digits at least; anything else as it prints.
 
-    >>> number(1234567), number(0.5), number(None)
-    ('1,234,567', '0.5', '')
+    >>> number(1234567), number(1234567.8), number(0.5), number(None)
+    ('1,234,567', '1,234,568', '0.5', '')
     """
     if value is None:
         return ""
@@ -34,7 +37,9 @@ def number(value: object) -> str:
         return str(value.value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if 10 ** (digits - 1) <= abs(value) < _LARGEST else f"{value:,.{digits}g}"
 
 
 def interval(ends: tuple[float | None, float | None] | None) -> str:

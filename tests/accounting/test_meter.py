@@ -21,7 +21,7 @@ def test_exact_meter_grants_what_exact_accounting_says():
         meter.check(price)
         meter.charge(price)
     assert (meter.hits_left, meter.guarantee) == (0, BUDGET)
-    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the exact meter and 0 is left") as refusal:
+    with pytest.raises(tc.BudgetSpent, match="could cost 1 hit on the exact meter and nothing is left") as refusal:
         meter.check(price)
     assert (refusal.value.asked, refusal.value.left) == (1.0, 0.0)
 
@@ -181,7 +181,7 @@ def test_selections_are_covered_as_a_whole():
     meter = Meter.exact(tc.Budget(1.0, 1e-6), 0.05)
     price = meter.quote(PLAIN, 0.05)
     meter.check(price, count=2)
-    with pytest.raises(tc.BudgetSpent, match="this could cost 3 hits on the exact meter and 2 is left"):
+    with pytest.raises(tc.BudgetSpent, match="this could cost 3 hits on the exact meter and 2 are left"):
         meter.check(price, count=3)
     with pytest.raises(tc.InvalidParameter, match="count is 0"):
         meter.check(price, count=0)

@@ -24,7 +24,7 @@ def test_a_sparse_meter_grants_the_hits_that_its_rates_were_chosen_for(hits):
     )
     price = meter.quote(ABOVE, law.query_epsilon)
     meter.charge(price, meter.hits_left)
-    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and 0 is left"):
+    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and nothing is left"):
         meter.check(price)
 
 
@@ -60,7 +60,7 @@ def test_what_is_always_paid_in_a_pure_session_costs_the_hits_that_its_epsilon_i
         ]
     assert pure.quote(tc.Everything(), 0.11).grains == 2
     pure.charge(pure.quote(tc.Everything(Pure(0.75)), 0.1))
-    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and 0 is left"):
+    with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and nothing is left"):
         pure.check(pure.quote(ABOVE, 0.1))
     with pytest.raises(tc.NotAllowed, match=r"this sparse meter .* has Gaussian noise of 10 times the shift"):
         pure.quote(tc.Everything(Gaussian(1, Fraction(100))), 0.1)

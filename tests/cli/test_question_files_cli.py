@@ -131,7 +131,7 @@ def test_quantiles_that_the_budget_does_not_cover_lose_nothing_before_them(file)
     assert result.code == 3
     assert [answer["name"] for answer in result.json["answers"]] == ["dear", "middle", "old", "total"]
     assert result.json["unanswered"] == [["low", "quantile(fare from 0 to 5) at 0.1"], ["all", "count(*)"]]
-    assert "this could cost 1 hit on the sparse meter and 0 is left" in result.err
+    assert "this could cost 1 hit on the sparse meter and nothing is left" in result.err
 
 
 def test_more_questions_than_are_asked_together(file):

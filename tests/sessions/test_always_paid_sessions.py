@@ -481,7 +481,7 @@ def test_several_that_are_not_all_covered_are_refused_as_a_whole_before_the_data
         middles(lambda data: touched.append(data) or evenly(data)),
     ):
         with opened(2, PEOPLE) as asked:
-            with pytest.raises(tc.BudgetSpent, match="this could cost 3 hits on the exact meter and 2 is left"):
+            with pytest.raises(tc.BudgetSpent, match="this could cost 3 hits on the exact meter and 2 are left"):
                 asked.ask_several(several)
             assert (touched, asked.meter.hits, len(asked.transcript)) == ([], 0, 0)
             assert asked.meter.hits_left == 2

@@ -197,7 +197,7 @@ def test_a_spent_budget():
     session = opened(1)
     session.test(gives(True))
     with pytest.raises(
-        tc.BudgetSpent, match=r"could cost 1 hit on the exact meter and 0 is left: the budget \(.*, 1e-06\)"
+        tc.BudgetSpent, match=r"could cost 1 hit on the exact meter and nothing is left: the budget \(.*, 1e-06\)"
     ):
         session.test(gives(False))
 

@@ -118,7 +118,7 @@ def test_the_same_outcomes_bring_the_same_refusals_on_neighbouring_data(outcomes
 def test_a_refusal_says_what_was_asked_and_what_is_left():
     session = opened(3)
     session.test(gives(True))
-    with pytest.raises(tc.BudgetSpent, match="could cost 3 hits on the exact meter and 2 is left") as caught:
+    with pytest.raises(tc.BudgetSpent, match="could cost 3 hits on the exact meter and 2 are left") as caught:
         session.select([gives(1)] * 3, k=3)
     assert (caught.value.asked, caught.value.left) == (3.0, 2.0)
 

@@ -36,7 +36,7 @@ def test_as_many_hits_are_covered_as_were_asked_for_and_then_no_more(law):
         for _ in range(20):
             assert opened.ask(above(100, law)).hit
         assert not opened.meter.hits_left
-        with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and 0 is left"):
+        with pytest.raises(tc.BudgetSpent, match="this could cost 1 hit on the sparse meter and nothing is left"):
             opened.ask(above(100, law))
         assert opened.meter.guarantee == BUDGET
 

@@ -255,3 +255,10 @@ def test_the_margin_of_a_sketch_covers_its_blur():
         outcome = algorithm.run(Carried(taken, draw_offset(entropy, offset)), entropy)
         inside += abs(prepared.gauge.value(outcome) - 1000) <= seen.margin
     assert inside / 2000 >= 0.95 - 4 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_large_figures_are_written_out():
+    with opened() as t:
+        shown = str(t.preview(q.above(q.sum("x", 0, 10**9), 10**12)))
+        assert "e+" not in shown
+        assert "1,000,000,000,000" in shown

@@ -334,7 +334,7 @@ def _advice(query_epsilon: float, planned: int, budget: Budget) -> str:
     most = largest_integer(cheaper, search)
     if not most:
         return ""
-    upto = f"up to {most} hits" if most < computed else f"{most} hits and perhaps more"
+    upto = f"up to {markup.counted(most, 'hit')}" if most < computed else f"{most} hits and perhaps more"
     return (
         f"For {upto} at query ε {query_epsilon:.4g} the classic sparse vector technique is cheaper, if yes-or-no"
         " answers about monotone counts and a noisy threshold will do. For counts of a table a sparse meter is"

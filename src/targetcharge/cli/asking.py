@@ -23,6 +23,7 @@ from targetcharge.cli.errors import Mistake
 from targetcharge.cli.results import Results, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import terms_at
+from targetcharge.markup import counted
 from targetcharge.sessions.batch import MOST_ANSWERS
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.opening import TableOpening, new_ledger_place
@@ -218,7 +219,8 @@ def _gather(checked: Checked, table: tc.Table, stop: Stop) -> tuple[list[tc.Answ
 
 
 def _meter(hits: int, table: tc.Table) -> str:
-    return f"{hits:,} hits" + ("" if table.meter.individual else f", {table.meter.hits_left:,} hits left")
+    left = "" if table.meter.individual else f", {counted(table.meter.hits_left, 'hit')} left"
+    return counted(hits, "hit") + left
 
 
 def leaving(answers: LazyAnswers) -> Iterator[list[tc.Answer]]:

@@ -128,7 +128,7 @@ class MonitorRun:
             checked = Monitor(table, rules, self.file.day, name=self.file.name)
             delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)
             looked, fired, refusal = self._catch_up(checked, delivery, stop)
-            left = "" if table.meter.individual else f", {table.meter.hits_left:,} hits left"
+            left = "" if table.meter.individual else f", {counted(table.meter.hits_left, 'hit')} left"
             self.notify(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
         if stop.wanted:
             raise typer.Exit(INTERRUPTED)

@@ -34,6 +34,7 @@ import yaml
 
 from targetcharge.cli.errors import Mistake, line, written_at
 from targetcharge.errors import InvalidParameter, did_you_mean
+from targetcharge.markup import counted
 from targetcharge.tables import questions
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def read_csv(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     filled = [(number, cells) for number, cells in rows[1:] if any(cell.strip() for cell in cells)]
     for number, cells in filled:
         if len(cells) != len(names):
-            problem = f"it has {len(cells)} cells, and the first line names {len(names)} columns"
+            problem = (
+                f"it has {counted(len(cells), 'cell')}, and the first line names {counted(len(names), 'column')}"
+            )
             hint = 'a cell with a comma in it is written in quotes, as "a, b"'
             raise Mistake(line(path, number), f"{problem}; {hint}")
     return names, [

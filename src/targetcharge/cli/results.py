@@ -38,8 +38,8 @@ _NOTHING: Final = frozenset((words.PICKED, ""))
 """What a column of outcomes or intervals says of keys that were only picked."""
 
 _ERRORS: Final[dict[MarginOf, str]] = {
-    "rank": "at most {:.6g} units from the rank that was asked for, in 95% of draws",
-    "beside the best": "at most {:.6g} below the best that was left, in 95% of picks",
+    "rank": "at most {} units from the rank that was asked for, in 95% of draws",
+    "beside the best": "at most {} below the best that was left, in 95% of picks",
 }
 """How far off answers are that have no intervals, by what their preview says of it."""
 
@@ -247,7 +247,7 @@ def _show_keys(results: Results, hits: list[list[str]], out: Console) -> None:
         columns = [column for column in zip(heads, *hits, strict=True) if not _NOTHING.issuperset(column[1:])]
         out.print(grid([head for head, *_ in columns], zip(*(cells for _, *cells in columns), strict=True)))
         if preview.margin_of in _ERRORS and not any(answer.interval for answer in answers):
-            out.print(_ERRORS[preview.margin_of].format(preview.margin))
+            out.print(_ERRORS[preview.margin_of].format(markup.number(preview.margin)))
     elif answers or not results.stopped:
         out.print("no key reached the threshold")
 

@@ -24,6 +24,7 @@ from targetcharge.accounting.targets.plain import ANY_PRIOR
 from targetcharge.errors import BudgetSpent, InvalidParameter
 from targetcharge.learning.opening import Payer
 from targetcharge.learning.votes import MODES, VoteDrawing, Votes, aggregator_of, target_of
+from targetcharge.markup import counted
 from targetcharge.mechanisms import Batch
 from targetcharge.mechanisms.algorithm import Outcomes, batch_algorithm, checked_name, declared_outcomes
 from targetcharge.mechanisms.batch import MOST_HITS, Requests
@@ -145,7 +146,7 @@ class Labels:
 
     def __repr__(self) -> str:
         """Return what was published, in numbers."""
-        hits = f"{len(self.hits):,} hit" + ("" if len(self.hits) == 1 else "s")
+        hits = counted(len(self.hits), "hit")
         return (
             f"<labels: {self.asked:,} of {len(self):,} requests asked, {len(self.rows):,} labelled,"
             f" {int(self.boundary.sum()):,} too close to call, {int(self.low.sum()):,} with low agreement, {hits}"

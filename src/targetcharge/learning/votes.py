@@ -32,6 +32,7 @@ from targetcharge.accounting.targets import Boundary, Disagreement, Everything, 
 from targetcharge.accounting.targets.boundary import LEAST_DOUBT
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.ledger.answer import MOST_OUTCOMES
+from targetcharge.markup import counted
 from targetcharge.mechanisms.choice import CHOICES
 from targetcharge.mechanisms.noise import NoiseLaw
 from targetcharge.randomness import Rate, bernoulli_array, discrete_laplace_array
@@ -116,7 +117,8 @@ class Votes:
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<votes of {self.teachers} teachers on {len(self)} requests, {self.classes} classes>"
+        teachers, requests = counted(self.teachers, "teacher"), counted(len(self), "request")
+        return f"<votes of {teachers} on {requests}, {self.classes} classes>"
 
 
 def _table(votes: ArrayLike) -> NDArray[np.generic]:

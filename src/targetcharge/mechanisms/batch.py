@@ -19,6 +19,7 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.accounting.targets import NotPrior
 from targetcharge.errors import InvalidParameter
+from targetcharge.markup import counted
 from targetcharge.mechanisms.accuracy import Accuracy, above
 from targetcharge.mechanisms.algorithm import algorithm_name, batch_algorithm, checked_name, row_of
 from targetcharge.mechanisms.gauge import COUNTED
@@ -60,7 +61,7 @@ class Drawn(NamedTuple):
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<outcomes of {len(self.indices)} questions>"
+        return f"<outcomes of {counted(len(self.indices), 'question')}>"
 
 
 @final

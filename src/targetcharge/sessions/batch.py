@@ -10,6 +10,7 @@ import numpy as np
 from targetcharge import checks
 from targetcharge.errors import BudgetSpent
 from targetcharge.ledger import BatchEntry, Settlement
+from targetcharge.markup import counted
 from targetcharge.mechanisms.batch import Drawn
 
 if TYPE_CHECKING:
@@ -126,4 +127,4 @@ class BatchCall:
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<{self.left} questions to publish>"
+        return f"<{counted(self.left, 'question')} to publish>"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 
 from targetcharge.errors import InvalidParameter, NotAllowed
+from targetcharge.markup import counted
 from targetcharge.randomness import SystemEntropy
 from targetcharge.sessions import Session
 from targetcharge.sessions.heart import attempt
@@ -212,7 +213,8 @@ class RobustStream:
     def __repr__(self) -> str:
         """Return public facts only."""
         meter = self.meter
-        return f"<robust stream of {self.plan.copies} copies, {meter.hits:,} changes, {meter.hits_left:,} left>"
+        changes = f"{counted(meter.hits, 'change')}, {meter.hits_left:,} left"
+        return f"<robust stream of {self.plan.copies} copies, {changes}>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied: two streams would show more of one randomness than a budget covers."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from targetcharge import checks
 from targetcharge.errors import InvalidParameter, Parameter
 from targetcharge.ledger import Answer
+from targetcharge.markup import number as written
 from targetcharge.mechanisms.gauge import COUNTED, grid, occupancy
 from targetcharge.outcomes import UNCHANGED, UnpublishableError, publishable
 from targetcharge.queries.measures import MOST_STEPS, Count, Sketch, Total, UnitValue
@@ -149,7 +150,7 @@ def _sum(what: Sum, where: Predicate | None, schema: Mapping[str, Column]) -> Me
 
 
 def _bound(name: str, value: float) -> Fraction:
-    expected = f"a number between {-_MOST:g} and {_MOST:g}"
+    expected = f"a number between {written(-_MOST)} and {written(_MOST)}"
     number = checks.real(value, name, expected)
     if not abs(number) <= _MOST:
         raise InvalidParameter(name, value, expected)
@@ -240,7 +241,9 @@ def least_steps(gauge: Gauge, name: str, value: float) -> int:
     steps = gauge.least(checks.threshold(value, name))
     if not abs(steps) <= checks.MAX_THRESHOLD:
         most = gauge.value(int(checks.MAX_THRESHOLD))
-        raise InvalidParameter(name, value, f"at most {most:.4g} either way on this grid: choose a coarser one")
+        raise InvalidParameter(
+            name, value, f"at most {written(float(most), 4)} either way on this grid: choose a coarser one"
+        )
     return steps
 
 

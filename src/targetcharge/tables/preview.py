@@ -127,22 +127,23 @@ class Preview:
 
     def _facts(self) -> list[tuple[str, str]]:
         price = f"{self.price:.4g}"
+        margin, scale = markup.number(self.margin), markup.number(self.scale, 4)
         if self.margin_of == "rank" and self.keys > 1:
-            price += f", for each of {self.keys:,} quantiles"
+            price += f", for each of {markup.counted(self.keys, 'quantile')}"
         elif self.most_hits > 1:
-            price += f" (at most {self.most_hits:,} of {self.keys:,} tests)"
+            price += f" (at most {self.most_hits:,} of {markup.counted(self.keys, 'test')})"
         elif self.keys > 1:
             price += (
                 f", for one of {self.keys:,} keys" if self.selects else f", for all {self.keys:,} keys together"
             )
         noise = {
-            "number": f"scale {self.scale:.4g}, within {self.margin:.6g} in 95% of draws",
-            "times units": f"within {self.margin:.6g} divided by the number of units in 95% of draws",
-            "rank": f"at most {self.margin:.6g} units from the rank that is asked for in 95% of draws",
-            "beside the best": f"keys at most {self.margin:.6g} below the best that is left in 95% of picks",
+            "number": f"scale {scale}, within {margin} in 95% of draws",
+            "times units": f"within {margin} divided by the number of units in 95% of draws",
+            "rank": f"at most {margin} units from the rank that is asked for in 95% of draws",
+            "beside the best": f"keys at most {margin} below the best that is left in 95% of picks",
         }[self.margin_of]
         if self.margin_of == "beside the best" and self.scale:
-            noise += f", their numbers of scale {self.scale:.4g}"
+            noise += f", their numbers of scale {scale}"
         return [
             ("question", self.question),
             ("price of a hit", price),
@@ -150,7 +151,7 @@ class Preview:
         ]
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        return [(f"{chance.distance:+g}", _percent(chance.hit), _wrong(chance)) for chance in self.chances]
+        return [(_signed(chance.distance), _percent(chance.hit), _wrong(chance)) for chance in self.chances]
 
     def _repr_html_(self) -> str:
         """Return the preview as HTML, for notebooks."""
@@ -346,3 +347,7 @@ def _boundary_chance(prepared: Prepared, session: Session, threshold: float, dis
         marked += mass * mark
         wrong += mass * (1 - mark) * oracle.probability(data, Where.ABOVE if distance < 0 else Where.BELOW)
     return Chance(distance, marked, false_alarm=wrong) if distance < 0 else Chance(distance, marked, miss=wrong)
+
+
+def _signed(distance: float) -> str:
+    return ("+" if distance >= 0 else "") + markup.number(distance)

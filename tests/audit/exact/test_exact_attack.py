@@ -118,6 +118,6 @@ def test_a_strategy_says_what_it_does():
     explore(opener(0.5, 1), strategy, limit=500)
     move = strategy.usual(0, 0.0)
     changed = Strategy(("test", "select"), (0.5,), 3, 0.5, 7, {(0, 1, 0): move}, strategy.visited)
-    assert "at loss +0 steps, 1 hits left, question 1: " + move.words() in changed.words()
+    assert "at loss +0 steps, 1 hit left, question 1: " + move.words() in changed.words()
     assert (0, 1, 0) in strategy.visited
     assert type(move)(STOP, 0.5, 1, 0).words() == "stop"

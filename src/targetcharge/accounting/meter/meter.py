@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from targetcharge import checks
+from targetcharge import checks, markup
 from targetcharge.accounting.budget import Budget, check_budget
 from targetcharge.accounting.meter.at_least import gumbel_tariff, sparse_tariff
 from targetcharge.accounting.meter.tariff import Tariff, exact_tariff, renyi_tariff
@@ -270,9 +270,12 @@ class Meter:
         left = self._tariff.capacity - self._totals.spent - held
         if price.grains * checks.hits(count, "count") > left:
             asked, rest = price.value * count, price.value * (max(0, left) / price.grains)
-            hits = (" hit" if asked == 1 else " hits") if self._tariff.name != "renyi" else ""
+            hits = self._tariff.name != "renyi"
+            cost = markup.counted(round(asked), "hit") if hits else f"{asked:.4g}"
+            over = f"{round(rest):,} {'is' if round(rest) == 1 else 'are'}" if hits else f"{rest:.4g} is"
+            over = over if rest else "nothing is"
             sentence = (
-                f"this could cost {asked:.4g}{hits} on the {self._tariff.name} meter and {rest:.4g} is left:"
+                f"this could cost {cost} on the {self._tariff.name} meter and {over} left:"
                 f" the budget ({self._budget.epsilon:g}, {self._budget.delta:g}) does not cover it. Ask for less,"
                 " or let the owner of the data decide on another budget"
             )
@@ -293,8 +296,9 @@ class Meter:
         """Refuse a computation's own δ that is not covered."""
         delta = checks.delta(delta)
         if grains_up(delta) > self._reserve - self._totals.delta:
+            left = f"{self.delta_left:g}" if self.delta_left else "nothing"
             sentence = (
-                f"this computation spends delta {delta:g} and {self.delta_left:g} is left of the"
+                f"this computation spends delta {delta:g} and {left} is left of the"
                 " computation_delta reserved when opening: reserve more, or take an algorithm with less"
             )
             raise BudgetSpent(sentence, asked=delta, left=self.delta_left)

@@ -32,6 +32,7 @@ from targetcharge.audit.exact.explore import explore
 from targetcharge.audit.exact.judge import Claim, Running, judge
 from targetcharge.audit.exact.tools import TOOLS, usable
 from targetcharge.errors import InvalidParameter, TooLarge
+from targetcharge.markup import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,14 +156,14 @@ class Strategy:
         """Return the strategy in words: the usual way, and the exceptions in states that are met."""
         scale = ", ".join(f"{epsilon:g}" for epsilon in self.epsilons)
         usual = (
-            f"{self.questions} questions by {', '.join(self.menu)} at epsilon {scale},"
+            f"{counted(self.questions, 'question')} by {', '.join(self.menu)} at epsilon {scale},"
             f" the free outcome moving the loss towards {self.aim:g}"
         )
         if len(self.menu) > 1 or self.menu[0] != "test":
             usual += f" (seed {self.seed}{', steady' if self.steady else ''})"
         met = {state: move for state, move in self.exceptions.items() if state in self.visited}
         exceptions = "".join(
-            f"; at loss {loss:+d} steps, {hits} hits left, question {step + 1}: {move.words()}"
+            f"; at loss {loss:+d} steps, {counted(hits, 'hit')} left, question {step + 1}: {move.words()}"
             for (loss, hits, step), move in sorted(met.items(), key=lambda item: item[0][2])
         )
         return usual + exceptions
@@ -226,7 +227,7 @@ def attack(
         if search.best and not search.best.passed:
             break
     if search.best is None:
-        expected = f"larger: none of the games has so few paths at {questions} questions"
+        expected = f"larger: none of the games has so few paths at {counted(questions, 'question')}"
         raise TooLarge("limit", limit, expected)
     return replace(search.best, runs=search.paths)
 

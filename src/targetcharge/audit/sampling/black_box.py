@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from targetcharge import checks
+from targetcharge import checks, markup
 from targetcharge.audit.sampling.bounds import (
     Counts,
     delta_at_least,
@@ -124,7 +124,8 @@ def _ended(samples: Samples) -> str:
                 endings[published.value.kind] += times
     if not endings:
         return ""
-    return f"{', '.join(f'{kind} ended {times:,} runs' for kind, times in sorted(endings.items()))}. {INTERACTION}"
+    runs = [f"{kind} ended {markup.counted(times, 'run')}" for kind, times in sorted(endings.items())]
+    return f"{', '.join(runs)}. {INTERACTION}"
 
 
 def _blind(events: list[Event], samples: Samples) -> str:

@@ -16,6 +16,7 @@ from targetcharge.engines.duckdb.types import DECLARED
 from targetcharge.engines.engine import Distribution, Engine
 from targetcharge.errors import InvalidParameter, NotAllowed
 from targetcharge.identity import EQUAL
+from targetcharge.markup import counted
 from targetcharge.queries.measures import Count, families
 
 if TYPE_CHECKING:
@@ -235,4 +236,4 @@ class DuckDBEngine(Engine):
 
     def __repr__(self) -> str:
         """Return public facts only."""
-        return f"<DuckDB table, {len(self.schema)} columns>"
+        return f"<DuckDB table, {counted(len(self.schema), 'column')}>"

@@ -24,6 +24,7 @@ from targetcharge.ledger.sqlite.database import Database, inode, translated
 from targetcharge.ledger.sqlite.locks import in_locked_folder
 from targetcharge.ledger.sqlite.witness import WitnessFile, WitnessRecord
 from targetcharge.ledger.state import LedgerState
+from targetcharge.markup import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,10 +123,10 @@ def _refuse_to_start_anew(path: Path) -> None:
         return
     known, name = witness.read(), witness.path.name
     if known is None or known.number > 0:
+        entries = counted(known.number, "entry", "entries") if known else "its entries"
         sentence = (
-            f"the ledger {path} is gone or empty, and {name} remembers"
-            f" {known.number if known else 'its'} entries: restore it; or remove {name} if its budget may start"
-            " anew"
+            f"the ledger {path} is gone or empty, and {name} remembers {entries}: restore it; or remove {name} if"
+            " its budget may start anew"
         )
         raise LedgerError(sentence)
 
