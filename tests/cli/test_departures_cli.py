@@ -45,6 +45,9 @@ def test_the_meter_knows_it_from_the_ledger_alone(folder):
     meter = run("meter", "visits.parquet")
     assert most(meter.out) == run("meter", "visits.parquet", "--json").json["may_have_left"]
     assert COUNTY <= most(meter.out) < COUNTY + 200
+    shown = run("ledger", "show", "visits.parquet.ledger.db", "--json").json
+    assert shown["may_have_left"] == most(meter.out)
+    assert SAID in " ".join(run("ledger", "show", "visits.parquet.ledger.db").out.split())
 
 
 @pytest.mark.usefixtures("spent")
@@ -80,3 +83,12 @@ def test_a_shared_budget_says_nothing_of_it():
     shown = run("count", "visits.parquet").out + run("meter", "visits.parquet").out
     assert SAID not in shown
     assert "may_have_left" not in run("meter", "visits.parquet", "--json").out
+
+
+def test_a_monitor_says_it_at_its_end(folder):
+    rule = "{name: visits, where: county = 'Kent', threshold: 9000, anew: true}"
+    opening = "{table: visits.parquet, unit: patient, epsilon: 3, delta: 1e-6, charging: individual, hits: 2, %s}"
+    (folder / "clinic.yaml").write_text(opening % f"day: seen, rules: [{rule}]")
+    monitor = run("monitor", "clinic.yaml", "--until", "2013-01-01")
+    assert f"1 day looked at, 1 alert; numbers are {SAID}; so far all do" in monitor.err
+    assert SAID in monitor.json["whose"]

@@ -38,3 +38,10 @@ def test_other_types_are_refused_with_both_values():
 def test_a_mistaken_type_makes_no_ledger():
     assert run(*ASKED, *TERMS, "--type", "age=date").code == 2
     assert "a hit" in run(*ASKED, *TERMS, "--type", "age=number").out
+
+
+@pytest.mark.usefixtures("folder")
+def test_integers_are_said_to_be_rounded_when_a_ledger_is_made():
+    said = "in age fractions are rounded to integers; as =number they are kept"
+    assert said in run(*ASKED, *TERMS, "--type", "age=integer").err
+    assert "rounded" not in run(*ASKED).err

@@ -176,6 +176,8 @@ def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Res
             if first:
                 note(f"made the ledger {opening.ledger}")
             described = table.describe()
+            if first and (whole := [name for name, kind in described.declared if kind == "integer"]):
+                note(f"in {', '.join(whole)} fractions are rounded to integers; as =number they are kept")
             stop = until_printed.enter_context(stoppable())
             answers, error = _gather(checked, table, stop)
             interrupted, hurried = stop.wanted and error is None, stop.hurried

@@ -40,7 +40,18 @@ app = typer.Typer(help="Look at a ledger, or vouch for one from a backup.", no_a
 _SQLITE: Final = b"SQLite format 3\0"
 _LONGEST: Final = 60
 _HELD: Final = "held back by open sessions"
-_OF_METER: Final = ("budget", "unit", "meter", "targets", "charging", "noise", "hits used", "hits left", _HELD)
+_OF_METER: Final = (
+    "budget",
+    "unit",
+    "meter",
+    "targets",
+    "charging",
+    "noise",
+    "numbers",
+    "hits used",
+    "hits left",
+    _HELD,
+)
 
 TableOrLedger = Annotated[
     str, typer.Argument(metavar="TABLE|LEDGER", help="The table, or its ledger.", show_default=False)
@@ -66,12 +77,12 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
     ledger = ledger_of(file)
     inspection = inspect(ledger)
     plain = _plain_meter(inspection)
-    if inspection.individual:
-        plain["may_have_left"] = left = _may_have_left(ledger, inspection.terms)
+    departed = _departed(ledger, inspection)
     if as_json:
+        plain |= departed
         typer.echo(json.dumps({**plain, "ledger": str(ledger)}, indent=2))
     else:
-        facts = _facts(inspection)
+        facts = _facts(inspection, departed)
         kind = "" if inspection.terms.meter != "renyi" else ", if it is of the declared kind"
         whose = " to each unit that contributed" if inspection.individual else ""
         rows: dict[str, str] = {
@@ -79,8 +90,6 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
             **{name: facts[name] for name in _OF_METER if name in facts},
             "a further hit costs": f"{plain['price']:.4g} of {plain['capacity']:.4g}{kind}{whose}",
         }
-        if inspection.individual:
-            rows["numbers"] = f"{TAKING_PART}; {departed_in_words(left)}"
         wide = max(map(len, rows))
         for name, value in rows.items():
             console().print(f"{name:<{wide}}  {value}")
@@ -89,13 +98,15 @@ def meter(file: TableOrLedger, *, as_json: Json = False) -> None:
         note(inspection.restored)
 
 
-def _may_have_left(ledger: Path, terms: Terms) -> int | None:
-    """Return at most how many units take no part any more; None if nothing that was published bounds it."""
-    departures = Departures.of_terms(terms)
+def _departed(ledger: Path, inspection: Inspection) -> dict[str, int | None]:
+    """Return at most how many units take no part any more, by its name, where each has a budget; else nothing."""
+    if not inspection.individual:
+        return {}
+    departures = Departures.of_terms(inspection.terms)
     with closing(Database(ledger, read_only=True)) as database:
         for _, _, body, _ in database.rows():
             departures.add(entry_of(body))
-    return departures.most()
+    return {"may_have_left": departures.most()}
 
 
 @app.command("show", cls=Command)
@@ -106,14 +117,16 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print budget, hits used and left, and the last entries."""
-    inspection = inspect(ledger_of(file), last)
+    ledger = ledger_of(file)
+    inspection = inspect(ledger, last)
+    departed = _departed(ledger, inspection)
     if as_json:
         entries = [json.loads(text_of(entry)) for entry in inspection.last]
-        typer.echo(json.dumps({**inspection.as_dict(), "entries": entries}, indent=2))
+        typer.echo(json.dumps({**inspection.as_dict(), **departed, "entries": entries}, indent=2))
         return
     out = Console()
     table = Table("what", Column("is", overflow="fold"), show_header=False, box=None)
-    for name, value in _facts(inspection).items():
+    for name, value in _facts(inspection, departed).items():
         table.add_row(name, escape(value))
     out.print(table)
     if inspection.last:
@@ -149,9 +162,11 @@ def vouch(
     typer.echo(f"{ledger}: entry {number} is the last that was published, so it opens as it is")
 
 
-def _facts(inspection: Inspection) -> dict[str, str]:
+def _facts(inspection: Inspection, departed: dict[str, int | None]) -> dict[str, str]:
     """Return all facts, in words."""
     terms, state = inspection.terms, inspection.state
+    most = departed.get("may_have_left")
+    numbers = {"numbers": f"{TAKING_PART}; {departed_in_words(most)}"} if departed else {}
     return {
         "budget": f"({terms.epsilon:g}, {terms.delta:g})",
         "unit": str(terms.unit) or "not said",
@@ -159,6 +174,7 @@ def _facts(inspection: Inspection) -> dict[str, str]:
         "targets": ", ".join(terms.targets_in_words),
         "charging": terms.charging,
         **_noise(terms),
+        **numbers,
         "hits used": " / ".join(_used(inspection)),
         "hits left": f"{inspection.hits_left:,}" + (" for each unit, in all" if inspection.individual else ""),
         _HELD: counted(inspection.held.count, "hit"),

@@ -33,10 +33,12 @@ from targetcharge.ledger.entries import answers_in
 from targetcharge.ledger.sqlite import inspect
 from targetcharge.markup import counted
 from targetcharge.queries.values import as_date
+from targetcharge.tables.individual.departures import in_words
 from targetcharge.tables.monitor import Monitor
 from targetcharge.tables.monitor.alerts import Label
 from targetcharge.tables.monitor.monitor import opening_for
 from targetcharge.tables.monitor.rules import check_rule, day_column
+from targetcharge.tables.prepared import TAKING_PART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -128,7 +130,9 @@ class MonitorRun:
             checked = Monitor(table, rules, self.file.day, name=self.file.name)
             delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)
             looked, fired, refusal = self._catch_up(checked, delivery, stop)
-            left = "" if table.meter.individual else f", {counted(table.meter.hits_left, 'hit')} left"
+            left = f", {counted(table.meter.hits_left, 'hit')} left"
+            if table.meter.individual:
+                left = f"; numbers are {TAKING_PART}; {in_words(table.may_have_left())}"
             self.notify(f"{counted(looked, 'day')} looked at, {counted(fired, 'alert')}{left}")
         if stop.wanted:
             raise typer.Exit(INTERRUPTED)

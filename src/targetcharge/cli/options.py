@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _in_number = partial(typer.Option, rich_help_panel="What is counted")
 _in_table = partial(
     typer.Option,
-    rich_help_panel="Table and budget (a ledger that exists knows unit, ε, δ, query ε, meter and charging)",
+    rich_help_panel="Table and budget (a ledger that exists knows unit, ε, δ, query ε, meter, charging, types)",
 )
 _in_output = partial(typer.Option, rich_help_panel="Output")
 
