@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from targetcharge.errors import InvalidParameter
@@ -38,6 +40,8 @@ MAX_THRESHOLD = 2.0**53
 
 MIN_DELTA = 1e-90
 """The certified computations carry an absolute floor of 1e-100."""
+
+_PERCENT = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(?:%|percent)")
 
 
 def real(value: float, name: str, expected: str) -> float:
@@ -157,6 +161,19 @@ def positive_real(value: float, name: str) -> float:
     """Return a finite number above 0, as it was given."""
     fitting(value, name, "finite and above 0", lambda number: 0 < number < math.inf)
     return value
+
+
+def percent_of(text: str, value: float, name: str, expected: str) -> float:
+    """Return the share of a value that a text says, whatever its sign.
+
+    >>> percent_of("20%", -3000, "tolerance", "a share"), percent_of("2.5 percent", 1, "tolerance", "a share")
+    (600, 0.025)
+    """
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None:
+        raise InvalidParameter(name, text, expected)
+    exact = abs(Fraction(value)) * Fraction(match[1]) / 100
+    return int(exact) if exact.denominator == 1 else float(exact)
 
 
 def flag(value: object, name: str) -> bool:

@@ -11,6 +11,7 @@ from tests.goodness import BufferedEntropy
 
 import targetcharge as tc
 from targetcharge.streaming import DistinctValues, RobustStream, SecondMoment
+from targetcharge.streaming.consensus import Grid
 from targetcharge.streaming.sketches import ItemNumbers
 
 BUDGET = tc.Budget(5.0, 1e-6)
@@ -210,7 +211,7 @@ SETTINGS = {
     "budget": [None, 1.0, (1.0, 1e-6)],
     "query_epsilon": [0, -1.0, 10.5, math.nan, math.inf, "x", True],
     "estimates": [0, -1, 1.5, math.nan, "x", None],
-    "tolerance": [0.0, -1.0, math.nan, math.inf, 1e300, 1e-12, "x", None],
+    "tolerance": [0.0, -1.0, math.nan, math.inf, 1e300, 1e-12, "x", "0%", "-5%", None],
     "inertia": [1.0, -0.1, math.nan, "x", None],
     "smallest": [0.0, -1.0, math.nan, 1e-300, "x"],
     "largest": [0.0, 1.0, math.nan, math.inf, 1e300, "x"],
@@ -276,3 +277,8 @@ def test_a_stream_shows_public_facts_only():
     public = {name for name in vars(stream) if not name.startswith("_")}
     assert public == {"plan"}
     assert "coefficients" not in repr(vars(stream))
+
+
+def test_a_tolerance_may_be_written_as_a_share():
+    grids = [Grid(1.0, 100.0, tolerance).values for tolerance in (0.2, "20%", "20 percent")]
+    assert grids[0] == grids[1] == grids[2]

@@ -107,6 +107,23 @@ def test_a_prior_may_be_any_number(prior, tmp_path):
         assert t.count(A, prior=t.transcript[0], tolerance=1000).outcome is tc.UNCHANGED
 
 
+def test_a_tolerance_may_be_a_share_of_the_prior():
+    with opened(meter="exact") as t:
+        for tolerance in ("20%", " 20 percent", "20.0 %"):
+            assert t.count(A, prior=6000, tolerance=tolerance).outcome is tc.UNCHANGED
+        assert t.count(A, prior=3000, tolerance="20%").hit
+        preview, same = (t.preview(q.count(A, 6000, tolerance)) for tolerance in ("20%", 1200))
+        assert preview == same
+        for wrong in ("20", "-5%", "%", "twenty percent", ""):
+            with pytest.raises(tc.InvalidParameter, match=r'at least 0, or a share of the prior such as "20%'):
+                t.count(A, prior=6000, tolerance=wrong)
+        for prior in (float("inf"), float("nan"), 2**60):
+            with pytest.raises(tc.InvalidParameter, match="prior is"):
+                t.count(A, prior=prior, tolerance="20%")
+        with pytest.raises(tc.InvalidParameter, match="tolerance is '20%'; it must be left out, or"):
+            t.count(A, tolerance="20%")
+
+
 def test_a_count_that_falls_below_the_threshold_costs_and_publishes_nothing():
     with opened() as t:
         fallen = t.above(A, 8000, prior=9000, tolerance=500)

@@ -23,6 +23,7 @@ from targetcharge.cli.questions import (
     read_fields,
     read_yaml,
     text,
+    tolerance,
     what_of,
     whole_number,
 )
@@ -116,11 +117,6 @@ def _items(name: str, value: object) -> list[object]:
     return value
 
 
-def _tolerance(name: str, value: object) -> float | str:
-    share = isinstance(value, str) and value.strip().endswith("%")
-    return str(value).strip() if share else number(name, value)
-
-
 def _listed(_: str, value: object) -> Any:  # noqa: ANN401 - keys are of any kind
     """Return a list with pairs as tuples; what is no list as it is, for the rule to refuse."""
     return [tuple(key) if isinstance(key, list) else key for key in value] if isinstance(value, list) else value
@@ -143,5 +139,5 @@ _RULE_FIELDS: Final[dict[str, Reader]] = (
     {"name": text}
     | NUMBER_FIELDS
     | dict.fromkeys(("threshold", "margin", "prior"), number)
-    | {"tolerance": _tolerance, "so_far": flag, "anew": flag, "by": _listed, "keys": _listed}
+    | {"tolerance": tolerance, "so_far": flag, "anew": flag, "by": _listed, "keys": _listed}
 )

@@ -85,6 +85,16 @@ def number(name: str, value: object) -> float:
     return whole(value)
 
 
+def tolerance(name: str, value: object) -> float | str:
+    """Return a number, or the text of a share, such as 20%."""
+    share = isinstance(value, str) and value.strip().endswith(("%", "percent"))
+    if share:
+        return str(value).strip()
+    with suppress(InvalidParameter):
+        return number(name, value)
+    raise InvalidParameter(name, value, "a number, or a share such as 20%")
+
+
 def whole(value: float) -> float:
     """Return a number as people write it: 1200, not 1200.0."""
     return value if isinstance(value, int) or not value.is_integer() else int(value)
@@ -166,7 +176,8 @@ NUMBER_FIELDS: Final[dict[str, Reader]] = (
 _FIELDS: Final[dict[str, Reader]] = (
     {"name": text}
     | NUMBER_FIELDS
-    | dict.fromkeys(("threshold", "low", "high", "side", "prior", "tolerance"), number)
+    | dict.fromkeys(("threshold", "low", "high", "side", "prior"), number)
+    | {"tolerance": tolerance}
     | dict.fromkeys(_VALUES, text)
     | {"q": number}
 )

@@ -15,7 +15,7 @@ from targetcharge.cli.asking import leaving, run, types_of
 from targetcharge.cli.errors import Mistake, given_by, option, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
-from targetcharge.cli.questions import Item, names_of, question_of, read_items, what_of, whole
+from targetcharge.cli.questions import Item, names_of, question_of, read_items, tolerance, what_of, whole
 from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
@@ -99,7 +99,10 @@ class QuestionOptions:
     prior: Annotated[
         float | None, typer.Option(help="What was known: only a change costs. With --threshold or without.")
     ] = None
-    tolerance: Annotated[float | None, typer.Option(help="How far from --prior is no change.")] = None
+    tolerance: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="How far from --prior is no change; or a share: 20%."),
+    ] = None
     distinct: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Count distinct values of this column. With --threshold.")
     ] = None
@@ -131,6 +134,8 @@ def ask(
     7 table cannot be read, 130 Ctrl-C.
     """
     fields = given(asked, number, where=where)
+    if "tolerance" in fields:
+        fields["tolerance"] = tolerance("--tolerance", fields["tolerance"])
     file = fields.pop("questions", None)
     if file is None:
         question = question_of(fields, option)

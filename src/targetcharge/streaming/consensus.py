@@ -79,8 +79,10 @@ class Grid:
         ratio: of one to the one before.
     """
 
-    def __init__(self, smallest: float, largest: float, tolerance: float) -> None:
+    def __init__(self, smallest: float, largest: float, tolerance: float | str) -> None:
         """Make the values from the smallest that is not 0 to the first that is not below the largest."""
+        if isinstance(tolerance, str):
+            tolerance = checks.percent_of(tolerance, 1, "tolerance", 'a share such as 0.2 or "20%"')
         self.ratio = 1 + _moderate("tolerance", tolerance)
         first, last = _moderate("smallest", smallest), _moderate("largest", largest)
         if not last > first:

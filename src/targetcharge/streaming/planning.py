@@ -59,7 +59,7 @@ def plan(
     query_epsilon: float | None = None,
     *,
     estimates: int = ESTIMATES,
-    tolerance: float = TOLERANCE,
+    tolerance: float | str = TOLERANCE,
     inertia: float = INERTIA,
     smallest: float = SMALLEST,
     largest: float = LARGEST,
@@ -74,7 +74,7 @@ def plan(
         copies: of the sketch.
         query_epsilon: of one estimate, if it is not to be chosen.
         estimates: how many will be asked for, in all.
-        tolerance: how far the estimates may be from what is published, as a share of it.
+        tolerance: how far the estimates may be from what is published, as a share of it: 0.1 or "10%".
         inertia: the bonus for staying, as a share of the copies.
         smallest: the smallest value that is published, but for 0.
         largest: the largest value that is published.

@@ -58,7 +58,7 @@ class RobustStream:
         *,
         query_epsilon: float | None = None,
         estimates: int = planning.ESTIMATES,
-        tolerance: float = planning.TOLERANCE,
+        tolerance: float | str = planning.TOLERANCE,
         inertia: float = INERTIA,
         smallest: float = planning.SMALLEST,
         largest: float = planning.LARGEST,
@@ -74,7 +74,7 @@ class RobustStream:
             budget: for the randomness of each copy; what is published of it in all has this (ε, δ).
             query_epsilon: of one estimate; left out for one that makes false moves rare (see `plan`).
             estimates: how many will be asked for in all, about; for that.
-            tolerance: how far from the published value the estimates may be, as a share of it.
+            tolerance: how far from the published value the estimates may be, as a share of it: 0.1 or "10%".
             inertia: the bonus for staying, as a share of the copies, below 1.
             smallest: the smallest value that is published, but for 0.
             largest: the largest value that is published.
@@ -83,7 +83,8 @@ class RobustStream:
                 array) that is ε-DP where one of them is replaced. Any outcome but the published one costs.
         """
         grid = Grid(smallest, largest, tolerance)
-        settings = {"tolerance": tolerance, "inertia": inertia, "smallest": smallest, "largest": largest}
+        settings: dict[str, Any] = {"tolerance": tolerance, "inertia": inertia}
+        settings |= {"smallest": smallest, "largest": largest}
         self.plan = planning.plan(budget, copies, query_epsilon, estimates=estimates, **settings)
         if not self.plan.changes and query_epsilon is None:
             least = planning.fewest_copies(budget, estimates, grid, inertia)

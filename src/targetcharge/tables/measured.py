@@ -261,20 +261,33 @@ def band_steps(gauge: Gauge, question: BetweenQuestion) -> tuple[int, int]:
 
 def unchanged_steps(gauge: Gauge, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
     """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
-    tolerance = 0 if question.tolerance is None else question.tolerance
-    expected = "a number of at least 0"
-    if not 0 <= checks.real(tolerance, "tolerance", expected) <= checks.MAX_THRESHOLD:
-        raise InvalidParameter("tolerance", tolerance, expected)
-    if question.prior is None and tolerance:
-        raise InvalidParameter("tolerance", tolerance, "left out, or given with the prior that it is about")
+    given = reach_of(question, 1)
+    if question.prior is None and given:
+        raise InvalidParameter(
+            "tolerance", question.tolerance, "left out, or given with the prior that it is about"
+        )
     prior = prior_value(question.prior)
     if prior is None:
         return None
-    checks.threshold(prior, "prior")
-    low, high = gauge.least(prior - tolerance), gauge.most(prior + tolerance)
+    reach = reach_of(question, checks.threshold(prior, "prior"))
+    low, high = gauge.least(prior - reach), gauge.most(prior + reach)
     if low > high:
         low = high = gauge.steps(prior)
     return Fraction(low + high, 2), Fraction(high - low, 2)
+
+
+def reach_of(question: Above | CountQuestion, prior: float) -> float:
+    """Return how far from a prior is unchanged."""
+    tolerance = 0 if question.tolerance is None else question.tolerance
+    expected = 'a number of at least 0, or a share of the prior such as "20%"'
+    if isinstance(tolerance, str):
+        reach = checks.percent_of(tolerance, prior, "tolerance", expected)
+    else:
+        checks.real(tolerance, "tolerance", expected)
+        reach = tolerance
+    if not 0 <= reach <= checks.MAX_THRESHOLD:
+        raise InvalidParameter("tolerance", tolerance, expected)
+    return reach
 
 
 def prior_value(prior: object) -> float | None:

@@ -12,7 +12,7 @@ from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import side_of_threshold
 from targetcharge.mechanisms.noise import Carried, offsets_of
 from targetcharge.outcomes import Side as Where
-from targetcharge.tables.measured import prior_value
+from targetcharge.tables.measured import prior_value, reach_of
 from targetcharge.tables.questions import (
     Above,
     BetweenQuestion,
@@ -273,7 +273,7 @@ def _unchanged(question: Question, scale: float) -> tuple[float, float | None] |
     prior = prior_value(question.prior)
     if prior is None:
         return None
-    reach = Fraction(question.tolerance or 0)
+    reach = Fraction(reach_of(question, prior))
     low, high = (float(Fraction(prior) + change) for change in (-reach, reach))
     return low, high if reach < _NO_END * scale else None
 

@@ -91,7 +91,7 @@ class Above:
     what: What
     threshold: float
     prior: object = None
-    tolerance: float | None = None
+    tolerance: float | str | None = None
     label: str = field(default="", repr=False)
 
 
@@ -102,7 +102,7 @@ class CountQuestion:
 
     what: What
     prior: object = None
-    tolerance: float | None = None
+    tolerance: float | str | None = None
     label: str = field(default="", repr=False)
 
 
@@ -204,7 +204,7 @@ Asked = str | What | CountQuestion | None
 
 
 def count(
-    where: Asked = None, prior: object = None, tolerance: float | None = None, *, label: str = ""
+    where: Asked = None, prior: object = None, tolerance: float | str | None = None, *, label: str = ""
 ) -> CountQuestion:
     """Return the question of `Table.count`.
 
@@ -307,7 +307,7 @@ def histogram(where: Asked, by: By, keys: object, per_unit: int = 1, *, label: s
 
 
 def above(
-    where: Asked, threshold: float, prior: object = None, tolerance: float | None = None, *, label: str = ""
+    where: Asked, threshold: float, prior: object = None, tolerance: float | str | None = None, *, label: str = ""
 ) -> Above:
     """Return the question of `Table.above`."""
     return Above(what_of(where), threshold, prior, tolerance, label)

@@ -83,7 +83,7 @@ class Table:
         where: Asked,
         threshold: float,
         prior: object = None,
-        tolerance: float | None = None,
+        tolerance: float | str | None = None,
         *,
         epsilon: float | None = None,
     ) -> Answer:
@@ -94,7 +94,7 @@ class Table:
             threshold: the least noisy number that is published.
             prior: the last published answer, or a number: then pay only if it has changed. Within the tolerance
                 the outcome is tc.UNCHANGED, for free; a fall below the threshold costs, and publishes None.
-            tolerance: how far from the prior is unchanged; left out for 0.
+            tolerance: how far from the prior is unchanged, or by which share of it, such as "20%"; left out for 0.
             epsilon: of this computation, if not the query ε of the table.
         """
         return self._ask(questions.above(where, threshold, prior, tolerance), epsilon)
@@ -103,7 +103,7 @@ class Table:
         self,
         where: Asked = None,
         prior: object = None,
-        tolerance: float | None = None,
+        tolerance: float | str | None = None,
         *,
         epsilon: float | None = None,
     ) -> Answer:

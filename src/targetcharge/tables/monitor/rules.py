@@ -17,7 +17,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import math
-import re
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from targetcharge.tables.questions import Asked, What
     from targetcharge.tables.table import Table
 
-_PERCENT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})? ?%")
 _TOLERANCE: Final = 'a number of at least 0, or a share of the last value such as "15%"'
 
 _MARGIN_SCALES: Final = 4
@@ -125,8 +123,7 @@ class Rule:
         if self.threshold is not None and self.margin is not None:
             checks.threshold(self.threshold - self.margin, "threshold - margin")
         if isinstance(self.tolerance, str):
-            if not _PERCENT.fullmatch(self.tolerance):
-                raise InvalidParameter("tolerance", self.tolerance, _TOLERANCE)
+            checks.percent_of(self.tolerance, 0, "tolerance", _TOLERANCE)
         elif self.tolerance is not None and (
             not 0 <= checks.real(self.tolerance, "tolerance", _TOLERANCE) <= checks.MAX_THRESHOLD
         ):
@@ -142,8 +139,7 @@ class Rule:
         """Return how far from a published value is not moved; as far as one likes without a tolerance."""
         if not isinstance(self.tolerance, str):
             return math.inf if self.tolerance is None else self.tolerance
-        exact = abs(Fraction(value)) * Fraction(self.tolerance.rstrip(" %")) / 100
-        return int(exact) if exact.denominator == 1 else float(exact)
+        return checks.percent_of(self.tolerance, value, "tolerance", _TOLERANCE)
 
     def __repr__(self) -> str:
         """Return the parameters that were given."""
