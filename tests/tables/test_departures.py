@@ -2,6 +2,7 @@
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -170,6 +171,19 @@ def test_a_question_that_needs_more_hits_loses_more_units():
     assert 300 < bound.most(2) < 350  # who was charged twice cannot pay for two more
     assert 600 < bound.most(3) < 700
     assert bound.most(4) is None
+
+
+def test_a_test_may_be_dearer_than_what_was_declared():
+    """Where the boundary was declared, who cannot pay for a test has left, whatever else they could pay for."""
+    with opened(ROWS, meter="renyi", targets=[tc.Boundary(2)], budget=tc.Budget(3.0, 1e-6)) as t:
+        tariff, test = t.meter.tariff, t.meter.quote(tc.NotPrior(None), EPSILON)
+        assert test.grains > 1.1 * tariff.typical.grains
+        bound = Departures.of_tariff(tariff, EPSILON)
+        for _ in range(tariff.capacity // test.grains):
+            assert bound.most() == 0
+            bound.add(replace(hit(100), grains=(test.grains,)))
+        assert tariff.capacity % test.grains > tariff.typical.grains  # which is left of the budget
+        assert 100 < bound.most() < 300
 
 
 def test_many_hits_of_a_batch_count_as_one_by_one():

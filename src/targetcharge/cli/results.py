@@ -160,7 +160,7 @@ def standing(table: tc.Table, described: Description, of_a_unit: int) -> dict[st
     """Return how the meter stands, as plain data; without hits if the ledger cannot be read any more."""
     try:
         hits: tuple[int | None, int | None] = table.meter.hits, table.meter.hits_left
-        left = table.may_have_left(of_a_unit)
+        left = table.may_have_left(of_a_unit) if described.charging == "individual" else 0
     except TargetChargeError:
         hits, left = (None, None), None
     return {

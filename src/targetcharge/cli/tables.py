@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
@@ -204,7 +205,16 @@ def checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
     pairs = zip(items, prepared, strict=True)
     labels = [(item.name, question.name) if named else (question.name,) for item, question in pairs]
     heads = ("name", "question") if named else ("question",)
-    return Checked(previews, lambda opened: _batches(opened, prepared), len(items), heads, labels, by_key=False)
+    each = _hits_of(table, previews)
+    return Checked(
+        previews,
+        lambda opened: _batches(opened, prepared),
+        len(items),
+        heads,
+        labels,
+        by_key=False,
+        of_a_unit=each,
+    )
 
 
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
@@ -263,5 +273,11 @@ def checked_keys(table: tc.Table, keys: WrittenKeys, question: Keyed) -> Checked
         return _at_once(cast("Answers", opened.ask(prepared)))
 
     k, selects = question.k if isinstance(question, Top) else 0, not isinstance(question, Watch)
-    count, each = k or len(labels), k or 1
+    count, each = k or len(labels), (k or 1) * _hits_of(table, [preview])
     return Checked([preview], batches, count, keys.by, labels, by_key=True, selects=selects, of_a_unit=each)
+
+
+def _hits_of(table: tc.Table, previews: Sequence[Preview]) -> int:
+    """Return how many hits of the declared kind the dearest hit of some questions is."""
+    dearest = max(preview.price for preview in previews)
+    return max(1, math.ceil(round(dearest / table.meter.tariff.typical.value, 9)))

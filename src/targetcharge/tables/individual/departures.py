@@ -93,6 +93,7 @@ class Departures:
         self._meter, self._order, self._at_least, self._typical = meter, order, at_least, typical
         self._scale = scale_of(meter, capacity, typical)
         self._capacity = math.floor(capacity * self._scale)
+        self._test = self._held(query_epsilon)  # the price of a test, which may be dearer than what was declared
         self._tilts: NDArray[np.float64] = np.asarray(query_epsilon * _TILTS, np.float64)
         self._everybody = 0  # what each unit may have paid for answers that do not tell how many they charged
         self._each = 0  # the most that one unit can have paid for those that do
@@ -118,10 +119,11 @@ class Departures:
     def most(self, hits: int = 1) -> int | None:
         """Return at most how many units take no part any more in what may charge them for so many hits.
 
-        It holds in at least 95% of draws, at all moments together; None if nothing bounds it.
+        A hit is what was declared, or that of a test if it is dearer. The bound holds in at least 95% of draws, at
+        all moments together; None if there is none.
         """
         typical = self._price(self._typical)
-        spent = self._capacity - hits * typical + 1 - self._everybody
+        spent = self._capacity - hits * max(typical, self._test) + 1 - self._everybody
         if spent <= 0:
             return None
         if self._each < spent:
@@ -151,8 +153,7 @@ class Departures:
         """Take note of an answer: a hit, or a release, whose price is held from the draw on."""
         if not answer.hit:
             if answer.release == answer.seq:
-                held = NotPrior(None).kappa(self._order, answer.epsilon) if self._meter == "renyi" else None
-                price = self._price(self._typical if held is None else grains_up(held))
+                price = self._held(answer.epsilon)
                 self._waiting[answer.seq] = _counting(answer), price
                 self._everybody += price
         elif answer.release in self._waiting:
@@ -185,6 +186,11 @@ class Departures:
         self._numbers += price * sum(numbers)
         moments = log_moment(noise, np.asarray(self._tilts * share, np.float64))
         self._excess = np.asarray(self._excess + len(numbers) * moments, np.float64)
+
+    def _held(self, epsilon: float) -> int:
+        """Return the price of a test with this ε, which a release holds back; the declared one if it has none."""
+        kappa = NotPrior(None).kappa(self._order, epsilon) if self._meter == "renyi" else math.inf
+        return self._price(self._typical if kappa == math.inf else grains_up(kappa))
 
     def _price(self, grains: int) -> int:
         """Return grains on the scale of the unit meters."""
