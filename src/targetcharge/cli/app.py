@@ -11,6 +11,7 @@ from rich.console import Console
 
 from targetcharge import __version__
 from targetcharge.cli import audit, ledger, numbers, tables
+from targetcharge.cli.append import append
 from targetcharge.cli.command import Command
 from targetcharge.cli.errors import exit_code, sentence
 from targetcharge.cli.monitor import monitor
@@ -27,7 +28,7 @@ app = typer.Typer(
 for command in (
     *(plan, tables.describe, tables.ask, tables.watch, tables.top),
     *(numbers.count, numbers.total, numbers.mean, numbers.quantile, numbers.histogram),
-    *(monitor, ledger.meter, report, audit.audit, audit.attack, audit.certify),
+    *(append, monitor, ledger.meter, report, audit.audit, audit.attack, audit.certify),
 ):
     app.command("sum" if command is numbers.total else command.__name__, cls=Command)(command)
 app.add_typer(ledger.app, name="ledger")

@@ -141,7 +141,7 @@ def opened(opening: TableOpening, check: Callable[[tc.Table], _Checked]) -> Iter
     except BaseException:
         engine.close()
         raise
-    with opening.open(engine) as table:
+    with opening.open(engine, grown=True) as table:
         yield table, checked
 
 

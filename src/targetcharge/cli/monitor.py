@@ -125,7 +125,7 @@ class MonitorRun:
                 self.notify(f"making the ledger {ledger}")
             else:  # maybe since the wait: then it says which files the source had
                 engine = None
-            table = until_end.enter_context(opening.open(engine or opening.engine()))
+            table = until_end.enter_context(opening.open(engine or opening.engine(), grown=True))
             rules = rules or _checked_rules(table, self.file)
             checked = Monitor(table, rules, self.file.day, name=self.file.name)
             delivery = Delivery(noted, inspect(ledger).state.ledger, self.file.name, self.file.alerts)

@@ -215,6 +215,11 @@ class TableOpening:
         path = file_of(self._place)
         return self.made is not None or (path is not None and path.exists())
 
+    @property
+    def appended(self) -> list[str]:
+        """Return the paths of the files that were appended to the table, in order."""
+        return self._snapshots().appended(1)
+
     def engine(self) -> Engine:
         """Open the source; whoever calls this closes it, or opens the table with it."""
         from targetcharge.engines.duckdb import open_duckdb  # noqa: PLC0415 - only who opens a table waits for it
@@ -245,8 +250,13 @@ class TableOpening:
         session = Session.over(numbers, ledger, declared.alternatives)
         return Table(session, numbers, declared.unit, checks.query_epsilon(declared.query_epsilon or 0.0))
 
-    def open(self, engine: Engine) -> Table:
-        """Open the ledger, and the table with it; the engine is closed if that fails."""
+    def open(self, engine: Engine, *, grown: bool = False) -> Table:
+        """Open the ledger, and the table with it; the engine is closed if that fails.
+
+        Args:
+            engine: the source.
+            grown: whether files that were appended before are appended again; their paths are noted.
+        """
         ledger: Ledger | None = None
         session: Session | None = None
         try:
@@ -262,6 +272,9 @@ class TableOpening:
             snapshots.warn(stacklevel=4)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
+            if grown and snapshots.appended(engine.snapshot):
+                with session.exclusive():
+                    snapshots.append_again(engine)
             return Table(session, numbers, declared.unit, checks.query_epsilon(declared.query_epsilon or 0.0))
         except BaseException:
             try:

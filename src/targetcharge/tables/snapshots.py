@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import warnings
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, final
 from targetcharge.errors import (
     ComputationFailed,
     EngineError,
+    InvalidParameter,
     LedgerError,
     NotAllowed,
     Setting,
@@ -51,12 +53,14 @@ class _Known:
         files: its files in the folder that was opened, if it was one.
         units: a keyed hash of who has which id, up to this snapshot; empty if nobody needs ids.
         former: whether both were made when units were told apart otherwise, and the data was not seen since.
+        source: the path of what was appended, if that was files.
     """
 
     fingerprint: str
     files: tuple[str, ...] = ()
     units: str = ""
     former: bool = False
+    source: str = ""
 
 
 @final
@@ -88,7 +92,13 @@ class _Note:
         body = json.loads(text)
         old = body["version"] == _FORMER
         known = tuple(
-            _Known(kept["fingerprint"], tuple(kept["files"]), kept["units"], bool(kept.get("former", old)))
+            _Known(
+                kept["fingerprint"],
+                tuple(kept["files"]),
+                kept["units"],
+                bool(kept.get("former", old)),
+                str(kept.get("source", "")),
+            )
             for kept in body["snapshots"]
         )
         columns = body["columns"] if isinstance(body["columns"], str) else tuple(body["columns"])
@@ -178,6 +188,11 @@ class Snapshots:
         """Return whether the ledger knows more snapshots than an engine has: they were appended."""
         return len(self._note.known) > engine.snapshot
 
+    def appended(self, after: int) -> list[str]:
+        """Return the paths of what was appended after a snapshot, in order, up to what was no file."""
+        sources = [snapshot.source for snapshot in self._note.known[after:]]
+        return sources[: sources.index("")] if "" in sources else sources
+
     def number(self, engine: Engine) -> int:
         """Return the number of the snapshot that an engine has now."""
         return self._note.gone + engine.snapshot
@@ -250,14 +265,30 @@ class Snapshots:
         engine.check_unchanged()
         engine.append(source)
         try:
-            curated(partial(self.grow, engine))
+            curated(partial(self.grow, engine, source))
         except BaseException:
             engine.retract()
             raise
         self.warn(stacklevel=4)
 
-    def grow(self, engine: Engine) -> None:
-        """Note what was appended to an engine."""
+    def append_again(self, engine: Engine) -> None:
+        """Append what was appended before and is not part of an engine's table yet, where that was files.
+
+        Raises:
+            EngineError: if something is not what it was.
+        """
+        for source in self.appended(engine.snapshot):
+            try:
+                self.append(engine, source)
+            except (InvalidParameter, NotAllowed, EngineError):
+                msg = f"{source} was appended to the table, and is gone or not what it was: restore it, or choose"
+                again = EngineError(f"{msg} another ledger")
+            else:
+                continue
+            raise again
+
+    def grow(self, engine: Engine, source: object) -> None:
+        """Note what was appended to an engine, and from where."""
         if self._path is not None:
             # Another table on the same ledger may have grown meanwhile.
             self._note = _read(self._path) or self._note
@@ -269,7 +300,7 @@ class Snapshots:
             )
             raise NotAllowed(msg)
         self._make_anew(engine)
-        self._add(engine)
+        self._add(engine, path_of(source) if isinstance(source, str | os.PathLike) else "")
 
     def _is(self, engine: Engine, place: int, known: _Known) -> bool:
         if known.former:  # of frames there is nothing left to compare with
@@ -301,13 +332,13 @@ class Snapshots:
     def _units(self, engine: Engine, place: int) -> str:
         return engine.digest_of_units(self._note.key, place) if self._individual else ""
 
-    def _add(self, engine: Engine) -> None:
-        """Note the snapshots that are not known yet."""
+    def _add(self, engine: Engine, source: str = "") -> None:
+        """Note the snapshots that are not known yet, and where the rows of one came from that was appended."""
         new = range(len(self._note.known) + 1, engine.snapshot + 1)
         if self._path is not None and new:
             key, files = self._note.key, engine.files
             added = [
-                _Known(engine.fingerprint(key, place), files[place - 1], self._units(engine, place))
+                _Known(engine.fingerprint(key, place), files[place - 1], self._units(engine, place), source=source)
                 for place in new
             ]
             self._keep(replace(self._note, known=(*self._note.known, *added), columns=_columns(engine)))
@@ -323,6 +354,11 @@ class Snapshots:
         else:
             return
         raise _unusable(self._path)
+
+
+def path_of(source: str | os.PathLike[str]) -> str:
+    """Return the path of a file, a folder or a pattern as the note has it, wherever it is written."""
+    return os.path.abspath(os.fsdecode(source))  # noqa: PTH100 - a pattern is none of pathlib's
 
 
 def curated(call: Callable[[], object]) -> None:
