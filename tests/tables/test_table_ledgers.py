@@ -288,10 +288,12 @@ def test_a_condition_sees_the_number_as_it_is_shown():
     seen = []
     with opened() as t:
         t.release(q.sum("fee", 0, 10, grid="0.5"), seen.append)
-        t.release(A, lambda _: 1 / 0)
-        assert len(t.pending) == 2
-    assert abs(seen[0] - 45_000) < 7000
-    assert seen[0] % 0.5 == 0
+        with pytest.raises(tc.InvalidParameter, match="which is made up, it raised ZeroDivisionError"):
+            t.release(A, lambda _: 1 / 0)
+        assert len(t.pending) == 1
+    assert seen[:-1] == [-1, 0, 500]  # made up, before anything is drawn
+    assert abs(seen[-1] - 45_000) < 7000
+    assert seen[-1] % 0.5 == 0
 
 
 # Several at once.
