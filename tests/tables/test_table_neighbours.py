@@ -53,6 +53,7 @@ def twice(monkeypatch, tmp_path, kind, see):
         found.append(dict(see(kind, visits.source(kind, more=more))))
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(folder)
+        shutil.rmtree(tmp_path / "state", ignore_errors=True)
     return found
 
 

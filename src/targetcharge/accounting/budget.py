@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from targetcharge import checks
-from targetcharge.errors import InvalidParameter
+from targetcharge.errors import InvalidParameter, warn_owner
 from targetcharge.numerics.search import largest_real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PRECISION: Final = 1e-6
+
+_LARGE: Final = (10.0, 1e-3)
+"""An ε and a δ above which a budget hardly protects anybody."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,21 @@ class Budget:
     def __str__(self) -> str:
         """Return ε and δ as a reader likes them."""
         return f"({self.epsilon:g}, {self.delta:g})"
+
+
+def warn_of_large(budget: Budget) -> None:
+    """Warn of a budget that hardly protects anybody, and say why: where a new ledger is made."""
+    epsilon, delta = budget.epsilon, budget.delta
+    if delta > _LARGE[1]:
+        warn_owner(
+            f"a budget with δ = {delta:g} hardly protects anybody: to publish one person in {1 / delta:,.0f} just"
+            " as they are would keep it. Take a δ far below 1 divided by the number of people, such as 1e-6"
+        )
+    if epsilon > _LARGE[0]:
+        warn_owner(
+            f"a budget with ε = {epsilon:g} hardly protects anybody: what is published may be e^{epsilon:g} times"
+            " as likely with somebody's data as without. Most take an ε of 1 to 3, few one above 10"
+        )
 
 
 def check_budget(budget: Budget) -> Budget:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import (
+    BudgetWarning,
     ComputationFailed,
     EngineError,
     InvalidParameter,
@@ -88,8 +89,8 @@ def exit_code(error: TargetChargeError) -> int:
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
-def sentence(error: TargetChargeError) -> str:
-    """Return what an error says, with options in place of the parameters that it says to set."""
+def sentence(error: TargetChargeError | BudgetWarning) -> str:
+    """Return what an error or a warning says, with options in place of the parameters that it says to set."""
     return "".join(_setting(part) if isinstance(part, Setting) else str(part) for part in error.args)
 
 

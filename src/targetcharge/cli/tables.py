@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast, final
 import typer
 
 import targetcharge as tc
-from targetcharge.cli.asking import leaving, run, types_of
+from targetcharge.cli.asking import leaving, rehearsed, run, types_of
 from targetcharge.cli.errors import Mistake, given_by, option, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
 from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
@@ -21,7 +21,7 @@ from targetcharge.cli.results import Checked, console, grid
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.numbers import grouped as grouped_counts
-from targetcharge.tables.opening import ledger_place
+from targetcharge.tables.opening import TableOpening, ledger_place
 from targetcharge.tables.questions import (
     Above,
     BetweenQuestion,
@@ -65,7 +65,7 @@ def describe(
     known = Snapshots(beside if isinstance(beside, Path) else None, anew=True)
     known.declare(types_of(types), None, new_data=False)
     unasked = tc.Budget(1.0, 1e-6)  # nothing is asked, so it is spent on nothing and kept nowhere
-    with tc.open(
+    opening = TableOpening(
         source,
         tc.ROW,
         unasked,
@@ -74,8 +74,9 @@ def describe(
         ledger=MEMORY,
         table=table,
         types=known.types,
-    ) as opened:
-        columns = opened.describe().columns
+    )
+    with rehearsed(opening, lambda opened: opened.describe().columns) as (_, columns):
+        pass
     if as_json:
         typer.echo(json.dumps({"columns": dict(columns)}, indent=2))
     else:

@@ -167,8 +167,14 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def fingerprint(self, key: bytes, snapshot: int) -> str:
-        """Return a keyed hash of the contents of one snapshot, counted from 1: as secret as the data."""
+    def fingerprint(self, key: bytes, snapshot: int, rows: int | None = None) -> str:
+        """Return a keyed hash of the contents of one snapshot, counted from 1: as secret as the data.
+
+        Args:
+            key: of the hash.
+            snapshot: which one.
+            rows: of a frame, of how many rows from the first on, beside how many there are; None for all.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from targetcharge import checks
 from targetcharge.accounting.budget import Budget, check_budget
-from targetcharge.errors import BudgetSpent, BudgetWarning, InvalidParameter
+from targetcharge.errors import BudgetSpent, InvalidParameter, warn_owner
 from targetcharge.learning import inputs
 from targetcharge.learning.labels import Labels, label, recall
 from targetcharge.learning.student import MOST_ROUNDS, predictions, round_ends, taught
@@ -210,7 +210,7 @@ class PrivateLabeler(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.student_ = taught(self._student, requests, self.labels_.rows, values)
         if self._stopped:
             learned = f"the student learned from the {len(self.labels_.rows):,} that have a label"
-            warnings.warn(BudgetWarning(f"{self._stopped}; {learned}"), stacklevel=2)
+            warn_owner(f"{self._stopped}; {learned}")
         return self
 
     @property

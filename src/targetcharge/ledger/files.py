@@ -16,10 +16,13 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def state_folder() -> Path:
+    """Return the folder in the user's home where what must outlive a ledger's folder is kept."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
+    return Path(state) / "targetcharge"
 
 
 def write_whole(path: Path, content: bytes, draft: Path | None = None, *, durable: bool = True) -> None:

@@ -81,6 +81,11 @@ class Ledger(ABC):
 
     @property
     @abstractmethod
+    def id(self) -> str:
+        """Return what tells the ledger from all others, also after it was moved: drawn when it was made."""
+
+    @property
+    @abstractmethod
     def meters(self) -> tuple[Meter, ...]:
         """Return the meters, up to date: one, or one for each alternative."""
 

@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, final
+from uuid import uuid4
 
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, answers_in, charges, count_of, last_of
@@ -40,6 +41,7 @@ class MemoryLedger(Ledger):
             keep: how many entries to remember; None for all. The totals never forget.
             fresh_offset: the secret offset, just drawn; None for a session without one.
         """
+        self._id = uuid4().hex
         self._meters = meters
         self._offset = fresh_offset
         self._entries: deque[Entry] = deque(maxlen=keep)
@@ -49,6 +51,11 @@ class MemoryLedger(Ledger):
         self._covered: Most | None = None  # checked since the last charge
         self._seq = 0
         self._added = 0
+
+    @property
+    def id(self) -> str:
+        """Return what tells the ledger from all others."""
+        return self._id
 
     @property
     def meters(self) -> tuple[Meter, ...]:

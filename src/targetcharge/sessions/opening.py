@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from targetcharge import checks
-from targetcharge.accounting.budget import Budget, check_budget
+from targetcharge.accounting.budget import Budget, check_budget, warn_of_large
 from targetcharge.accounting.meter import Meter
 from targetcharge.accounting.meter.choosing import (
     LARGEST_WITH_OFFSET,
@@ -300,6 +300,8 @@ def open_ledger(
         raise InvalidParameter("transcript", keep, "left out: a ledger file keeps the whole transcript")
     head = _head(restored)
     made = made or terms_at(path)
+    if made is None:
+        warn_of_large(declared.budget)
     declared = declared.chosen(made, path)
     meters = declared.meters()
     terms = declared.terms(meters)

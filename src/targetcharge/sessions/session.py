@@ -101,6 +101,9 @@ class Session:
             transcript: with a ledger in memory, how many entries to remember; None for all.
             restored: the number and hash of the last published entry, to open a restored copy of a ledger.
             unit: whose privacy the algorithms protect, in words; a ledger is for one unit.
+
+        Warns:
+            BudgetWarning: where a file is made for a budget so large that it hardly protects anybody.
         """
         given = budget, query_epsilon, meter, targets, alternatives, computation_delta, unit
         declared = Declaration.of(*given, hits=hits, offset_epsilon=offset_epsilon)

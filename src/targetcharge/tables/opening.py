@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from targetcharge import checks
 from targetcharge.accounting import gumbel_hits
-from targetcharge.accounting.budget import Budget, check_budget
+from targetcharge.accounting.budget import Budget, check_budget, warn_of_large
 from targetcharge.accounting.targets.plain import priced_like
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
 from targetcharge.ledger import Unit, terms_at
@@ -23,6 +23,7 @@ from targetcharge.sessions.opening import MEMORY, METERS, Declaration, file_of, 
 from targetcharge.tables.individual import UnitMeters
 from targetcharge.tables.individual.counters import Checkpoints
 from targetcharge.tables.numbers import SharedNumbers
+from targetcharge.tables.other_budgets import warn_of_frame, warn_of_others
 from targetcharge.tables.snapshots import Snapshots, curated
 from targetcharge.tables.table import Table
 
@@ -111,6 +112,10 @@ def open_table(
         InvalidParameter: if a parameter makes no sense; it names it.
         EngineError: if the source cannot be read.
         NotAllowed: if the ledger was made for other terms, or other data.
+
+    Warns:
+        BudgetWarning: if the same data has another budget, if this one is forgotten with the process, and where a
+            ledger is made for a budget so large that it hardly protects anybody.
     """
     opening = TableOpening(
         source,
@@ -172,9 +177,9 @@ class TableOpening:
             raise InvalidParameter("unit", self.unit, _UNIT)
         if self.types is not None and not isinstance(self.types, Mapping):
             raise InvalidParameter("types", self.types, "a dictionary from columns to what they are")
-        place = new_ledger_place(self.source) if self.ledger is None else self.ledger
-        object.__setattr__(self, "ledger", place)
-        for name, value in self._left_out(file_of(place)).items():
+        if self.ledger is None and isinstance(self.source, str | os.PathLike):
+            object.__setattr__(self, "ledger", new_ledger_place(self.source))
+        for name, value in self._left_out(file_of(self._place)).items():
             object.__setattr__(self, name, value)
 
     def _left_out(self, path: Path | None) -> dict[str, object]:
@@ -187,7 +192,8 @@ class TableOpening:
         missing = [name for name in ("unit", "budget", "charging") if getattr(self, name) is None]
         made = self._made() if missing else None
         if made is None or path is None:
-            if isinstance(self.source, str) and not Path(self.source).exists() and not has_magic(self.source):
+            there = not isinstance(self.source, str) or os.path.exists(self.source)  # noqa: PTH110 - never raises
+            if not there and not has_magic(str(self.source)):
                 raise InvalidParameter("source", self.source, "a file or folder that exists, or a pattern")
             why = "in memory" if path is None else f"{path}, which is not there yet"
             for name, expected in (("unit", _UNIT), ("budget", "tc.Budget(epsilon, delta)")):
@@ -261,6 +267,8 @@ class TableOpening:
         session: Session | None = None
         try:
             made, snapshots = self._made(), self._snapshots()
+            if file_of(self._place) is None:
+                warn_of_large(self._budget)
             declared = self._declaration(engine, made).chosen(made, file_of(self._place))
             ledger = open_ledger(self._place, declared, None, self.restored, made)
             beside = file_of(self._place)
@@ -269,7 +277,8 @@ class TableOpening:
             session = Session.over(numbers, ledger, declared.alternatives)
             published = max((answer.snapshot for answer in session.transcript.last(1)), default=0)
             curated(partial(snapshots.check, engine, new_data=self.new_data, published=published))
-            snapshots.warn(stacklevel=4)
+            snapshots.warn()
+            self._warn_of_others(engine, ledger, new=made is None)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
             if grown and snapshots.appended(engine.snapshot):
@@ -285,6 +294,12 @@ class TableOpening:
             finally:
                 engine.close()
             raise
+
+    def _warn_of_others(self, engine: Engine, ledger: Ledger, *, new: bool) -> None:
+        """Warn the owner if this is a new budget for data that has another one, or one that is soon forgotten."""
+        warn_of_others(self.source, ledger, file_of(self._place), self._budget, new=new)
+        if not isinstance(self.source, str | os.PathLike):
+            warn_of_frame(engine, ledger, forgotten=self.ledger is None)
 
     def _made(self) -> Terms | None:
         """Return what the ledger was made for; None if there is none yet."""

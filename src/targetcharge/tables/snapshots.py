@@ -10,7 +10,6 @@ import hmac
 import json
 import os
 import secrets
-import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, final
@@ -23,6 +22,7 @@ from targetcharge.errors import (
     NotAllowed,
     Setting,
     TargetChargeError,
+    warn_owner,
 )
 from targetcharge.ledger.files import write_whole
 from targetcharge.sessions.heart import Failure, attempt
@@ -167,11 +167,11 @@ class Snapshots:
         read_anew = ("open it with ", _NEW_DATA, " to read the data otherwise, on the same budget")
         raise NotAllowed(sentence, *(("choose another ledger",) if fixed else read_anew))
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn the owner of what happened to the note since the last warning, if anything did."""
         notice, self._notice = self._notice, ""
         if notice:
-            warnings.warn(notice, UserWarning, stacklevel=stacklevel)
+            warn_owner(notice)
 
     @property
     def key(self) -> bytes:
@@ -269,7 +269,7 @@ class Snapshots:
         except BaseException:
             engine.retract()
             raise
-        self.warn(stacklevel=4)
+        self.warn()
 
     def append_again(self, engine: Engine) -> None:
         """Append what was appended before and is not part of an engine's table yet, where that was files.

@@ -226,9 +226,9 @@ class DuckDBEngine(Engine):
         """Refuse if a file of any snapshot was changed. A frame was copied, and cannot."""
         self._table.check_unchanged()
 
-    def fingerprint(self, key: bytes, snapshot: int) -> str:
-        """Return a keyed hash of one snapshot's files, or of its rows in any order."""
-        return self._table.fingerprint(key, self._table.checked_snapshot(snapshot))
+    def fingerprint(self, key: bytes, snapshot: int, rows: int | None = None) -> str:
+        """Return a keyed hash of one snapshot's files, or of its rows in any order: all, or the first few."""
+        return self._table.fingerprint(key, self._table.checked_snapshot(snapshot), rows)
 
     def close(self) -> None:
         """Close the table; files that were spilled are removed."""

@@ -321,15 +321,17 @@ class LoadedTable:
             if snapshot.files is not None:
                 snapshot.files.check_unchanged()
 
-    def fingerprint(self, key: bytes, snapshot: int) -> str:
-        """Return a keyed hash of one snapshot's files, or of its rows in any order."""
+    def fingerprint(self, key: bytes, snapshot: int, most: int | None = None) -> str:
+        """Return a keyed hash of one snapshot's files, or of its rows in any order: all, or the first few."""
         files = self.snapshots[snapshot - 1].files
         if files is not None:
             return files.fingerprint(key)
         names, rows = self._rows_of(snapshot)
+        some = "" if most is None else f" LIMIT {most}"
         hashes = self.link.rows(
-            f"SELECT count(*), bit_xor(h), sum(h) FROM (SELECT hash({', '.join(names)}) AS h FROM {rows})"
+            f"SELECT count(*), bit_xor(h), sum(h) FROM (SELECT hash({', '.join(names)}) AS h FROM {rows}{some})"
         )
+        hashes += [] if most is None else self.link.rows(f"SELECT count(*) FROM {rows}")
         # Kept beside ledgers: written out here, so that it does not change with how a column is shown to people.
         columns = ", ".join(f"{column.name} ({column.kind.value})" for column in self.shape.schema.values())
         return hmac.new(key, f"({hashes!r}, [{columns}])".encode(), hashlib.sha256).hexdigest()

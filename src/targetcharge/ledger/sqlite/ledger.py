@@ -91,7 +91,9 @@ class SqliteLedger(Ledger):
             raise
 
     def _open(self, terms: Terms, restored: tuple[int, str] | None) -> None:
-        self._database.state().terms.check(terms, self._path)
+        state = self._database.state()
+        state.terms.check(terms, self._path)
+        self._id = state.ledger
         self._distrust = self._trust(restored)
         if not self._distrust:
             self._witnesses.tell(self._database.state(), opening=True)
@@ -105,6 +107,11 @@ class SqliteLedger(Ledger):
         parts = self._path, self._database, self._transactions, self._witnesses
         why, self._offset = trusted(*parts, restored)
         return why
+
+    @property
+    def id(self) -> str:
+        """Return what tells the ledger from all others: its file holds it."""
+        return self._id
 
     @property
     def meters(self) -> tuple[Meter, ...]:

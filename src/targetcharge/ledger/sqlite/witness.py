@@ -20,14 +20,15 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.errors import NotAllowed
-from targetcharge.ledger.files import unfinished, write_whole
+from targetcharge.ledger.files import state_folder, unfinished, write_whole
 from targetcharge.ledger.sqlite.locks import in_locked_file, in_locked_folder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from targetcharge.ledger.sqlite.database import Database
     from targetcharge.ledger.state import LedgerState
 
@@ -97,8 +98,7 @@ class WitnessFile:
     @classmethod
     def at_home(cls, ledger: str) -> WitnessFile:
         """Return the witness in the user's state folder, of the ledger with this id."""
-        state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
-        return cls(Path(state) / "targetcharge" / f"{ledger}.json")
+        return cls(state_folder() / f"{ledger}.json")
 
     def read(self) -> WitnessRecord | None:
         """Return the record; None if there is no witness or it cannot be understood."""
