@@ -91,7 +91,7 @@ def test_an_honest_algorithm_passes(file):
     assert result.exit_code == 0
     text = " ".join(result.output.split())
     assert text.startswith(
-        "passed count claims ε = 1 at δ = 0; 2,000 runs on each input show that it is at least 0."
+        "passed: count claims ε = 1 at δ = 0; 2,000 runs on each input show that it is at least 0."
     )
     assert "A pass is no proof" in text
 
@@ -100,7 +100,7 @@ def test_a_false_claim_has_an_exit_code_of_its_own(file):
     result = audit(file, "boast")
     assert result.exit_code == AUDIT_FAILED
     assert AUDIT_FAILED not in {0, 1, *EXIT_CODES.values()}
-    assert result.output.startswith("FAILED boast claims ε = 0.5")
+    assert result.output.startswith("FAILED: boast claims ε = 0.5")
     assert "Most telling: " in result.output
 
 
@@ -201,7 +201,7 @@ def test_as_a_user_runs_it(file):
         for data in ("fewer", "people")
     )
     assert failed.returncode == AUDIT_FAILED
-    assert failed.stdout.startswith("FAILED boast")
+    assert failed.stdout.startswith("FAILED: boast")
     assert slip.returncode == EXIT_CODES[tc.InvalidParameter]
     assert slip.stderr.startswith("tct: --data1 is")
 
@@ -265,6 +265,6 @@ def test_a_picture_that_cannot_be_written_does_not_hide_a_failure(file, tmp_path
     folder.mkdir()
     result = audit(file, "boast", "--plot", str(folder))
     assert result.exit_code == AUDIT_FAILED
-    assert result.stdout.startswith("FAILED boast")
+    assert result.stdout.startswith("FAILED: boast")
     assert "a file that can be written" in result.stderr
     assert isinstance(audit(file, "count", "--plot", str(folder)).exception, tc.InvalidParameter)

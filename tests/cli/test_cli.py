@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -151,6 +152,23 @@ def test_every_paragraph_of_help_flows():
         texts.append(command.help)
     assert len(texts) > 20
     assert [text for text in texts if not text or "\n" in text.replace("\n\n", "")] == []
+
+
+def commands(group, *names):
+    """Yield the names of every command."""
+    yield names
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, *names, name)
+
+
+@pytest.mark.parametrize("names", list(commands(typer.main.get_command(app))), ids=" ".join)
+def test_help_fits_80_columns(names):
+    lines = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*names, "--help"]).output.split("\n")
+    assert max(map(len, lines)) <= 80
+    panels = [line for line in lines if line.startswith("╭─")]
+    assert panels
+    assert [line for line in panels if " ─" not in line] == []  # a title that is cut ends at the frame
+    assert [line for line in lines if re.search(r"<[^>]*\|", line)] == []  # choices are in the text
 
 
 def test_every_error_has_an_exit_code_of_its_own():

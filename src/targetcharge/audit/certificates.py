@@ -48,6 +48,8 @@ _RATIOS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _MASSES: Final = (1e-6, 1e-3, 0.05, 0.2, 0.5, 1.0)
 _EDGE: Final = 60
 """How far from a band counts are tried."""
+_MOST_LISTED: Final = 8
+"""Outcomes of the worst pair that are shown."""
 
 
 def certify(
@@ -130,11 +132,13 @@ class _OutcomeLaws:
     def words(self, place: int) -> str:
         """Return a pair, in words."""
         outcomes = zip(self.names, self.hits, self.law0[place], self.law1[place], strict=True)
-        return ", ".join(
+        listed = [
             f"{name}{' (hit)' if hit else ''} {p0:.6g} | {p1:.6g}"
             for name, hit, p0, p1 in outcomes
             if max(p0, p1) > 1e-14
-        )
+        ]
+        more = f" and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
+        return ", ".join(listed[:_MOST_LISTED]) + more
 
 
 def _unshared(law0: Laws, law1: Laws, epsilon: float) -> Laws:

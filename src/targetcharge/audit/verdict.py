@@ -77,7 +77,7 @@ class Verdict:
         fine = self.mode == "certificate" or (not self.passed and abs(self.ratio - 1) < 1e-3)
         figure, ratio = ("{:.10g}", "{:.10g}" if abs(self.ratio - 1) < 1e-3 else "{:.4g}") if fine else _FIGURES
         sentence = (
-            f"{'passed' if self.passed else 'FAILED'} ({how}, {self.runs} {counted}): at {given} = {self.at:.6g}"
+            f"{'passed' if self.passed else 'FAILED'} ({how}, {self.runs:,} {counted}): at {given} = {self.at:.6g}"
             f" the claim is {self.quantity} = {figure.format(self.claimed)}"
             f" and {figure.format(self.attained)} is attained, {ratio.format(self.ratio)} of it"
         )

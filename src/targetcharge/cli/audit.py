@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.text import Text
 
 import targetcharge as tc
 from targetcharge.audit.exact import opener, sparse_opener
 from targetcharge.audit.sampling import black_box
 from targetcharge.cli.errors import AUDIT_FAILED
 from targetcharge.cli.options import Json, MeterName  # noqa: TC001 - typer reads the annotations
-from targetcharge.cli.plan import Q, TargetName, Width, new_figure, save_figure, target_of
+from targetcharge.cli.plan import Q, TargetOption, Width, new_figure, save_figure, target_of
+from targetcharge.cli.results import console
 from targetcharge.errors import InvalidParameter
 from targetcharge.mechanisms import Algorithm
 
@@ -47,7 +49,12 @@ def audit(
     delta: Annotated[float | None, typer.Option(help="The claimed δ; 0 if only ε is given.")] = None,
     relation: Annotated[
         Literal["add-remove", "replace-one", "any"],
-        typer.Option("--relation", "--neighbours", help="What makes the inputs neighbours; any: you vouch."),
+        typer.Option(
+            "--relation",
+            "--neighbours",
+            metavar="RELATION",
+            help="What makes the inputs neighbours: add-remove, replace-one, or any: you vouch.",
+        ),
     ] = "add-remove",
     runs: Annotated[int, typer.Option(help="Runs on each input.")] = 20_000,
     confidence: Annotated[float, typer.Option(help="How sure a failure is.")] = 0.999,
@@ -93,11 +100,13 @@ def attack(
     query_epsilon: Annotated[float, typer.Option(help="ε of one computation.")] = 1.0,
     hits: Annotated[int, typer.Option(help="Hits that the session covers.")] = 1,
     delta: Annotated[float, typer.Option(help="δ of the session.")] = 0.02,
-    meter: Annotated[MeterName, typer.Option(help="How the session adds up.")] = "exact",
+    meter: Annotated[
+        MeterName, typer.Option(metavar="METER", help="How the session adds up: exact, renyi or sparse.")
+    ] = "exact",
     offset_epsilon: Annotated[
         float | None, typer.Option(help="Rate of a secret offset in its counts; a sparse meter has one.")
     ] = None,
-    target: Annotated[TargetName, typer.Option(help="The declared target.")] = "not-prior",
+    target: TargetOption = "not-prior",
     width: Width = None,
     q: Q = None,
     restarts: Annotated[int | None, typer.Option(help="Strategies to start from; else two for each tool.")] = None,
@@ -127,7 +136,7 @@ def attack(
 def certify(
     *,
     epsilon: Annotated[float, typer.Option(help="ε of one computation.")],
-    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
+    target: TargetOption = "not-prior",
     width: Width = None,
     q: Q = None,
     order: Annotated[float, typer.Option(help="Rényi order at which to try the price.")] = 2.0,
@@ -214,26 +223,26 @@ def _show(verdict: Verdict, name: str, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"function": name, **verdict.as_dict()}, indent=2, ensure_ascii=False))
         return
-    console = Console(soft_wrap=True, highlight=False)
+    out = console()
     style, word = ("green", "passed") if verdict.passed else ("bold red", "FAILED")
-    console.print(f"[{style}]{word}[/] ", end="")
-    console.print(
+    out.print(
+        Text(f"{word}: ", style),
         f"{name} claims ε = {verdict.claimed:g} at δ = {verdict.at:g}; {verdict.runs:,} runs on each input show"
         f" that it is at least {verdict.attained:.3g}, with confidence {verdict.confidence:g}.",
-        markup=False,
+        sep="",
     )
-    console.print(f"Most telling: {verdict.worst}.", markup=False)
+    out.print(f"Most telling: {verdict.worst}.")
     if verdict.passed:
-        console.print("A pass is no proof: other inputs, other events and smaller excesses were not seen.")
+        out.print("A pass is no proof: other inputs, other events and smaller excesses were not seen.")
 
 
 def _show_ours(verdicts: list[Verdict], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([verdict.as_dict() for verdict in verdicts], indent=2))
     else:
-        console = Console(soft_wrap=True)
+        out = console()
         for verdict in verdicts:
-            console.print(str(verdict), style="green" if verdict.passed else "red", markup=False, highlight=False)
+            out.print(str(verdict), style="green" if verdict.passed else "red")
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(AUDIT_FAILED)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _in_number = partial(typer.Option, rich_help_panel="What is counted")
 _in_table = partial(
     typer.Option,
-    rich_help_panel="Table and budget (a ledger that exists knows unit, ε, δ, query ε, meter, charging, types)",
+    rich_help_panel="Table and budget (a ledger that exists knows its terms)",
 )
 _in_output = partial(typer.Option, rich_help_panel="Output")
 
@@ -87,15 +87,17 @@ class TableOptions:
     meter: Annotated[
         MeterName | None,
         _in_table(
-            help="sparse (of a new ledger): the least noise, for --threshold and what is always paid;"
-            " exact: also --prior; renyi: also --between and --side.",
+            metavar="METER",
+            help="sparse: the least noise, for --threshold and what is always paid; exact: also --prior; renyi:"
+            " also --between and --side; auto: what fits the rest, for a new ledger.",
             show_default=False,
         ),
     ] = None
     charging: Annotated[
         Charging | None,
         _in_table(
-            help="One budget for all units (shared, of a new ledger), or one for each (individual).",
+            metavar="WHOSE",
+            help="shared: one budget for all units, as a new ledger has; individual: one for each.",
             show_default=False,
         ),
     ] = None

@@ -44,6 +44,12 @@ _STYLES: Final = {
 Width = Annotated[int | None, typer.Option(help="Integers in the band, for --target between.")]
 Q = Annotated[float | None, typer.Option(help="The declared q, for --target q.")]
 TargetName = Literal["not-prior", "disagreement", "boundary", "between", "q", "everything"]
+TargetOption = Annotated[
+    TargetName,
+    typer.Option(
+        metavar="TARGET", help="What a hit is: not-prior, disagreement, boundary, between, q or everything."
+    ),
+]
 
 
 def plan(
@@ -55,7 +61,7 @@ def plan(
     hits_per_unit: Annotated[
         int | None, typer.Option(help="The most of --hits that one unit contributes to, for a budget for each.")
     ] = None,
-    target: Annotated[TargetName, typer.Option(help="What a hit is.")] = "not-prior",
+    target: TargetOption = "not-prior",
     width: Width = None,
     q: Q = None,
     caution: Annotated[float | None, typer.Option(help="Of --target boundary; 1 as in the paper.")] = None,
