@@ -54,6 +54,15 @@ def test_a_ledger_that_was_moved_is_the_same_and_keeps_what_it_was_about(registr
     assert [other.path for other in registry.add(of("two", "/d/a.csv"))] == ["/moved.db"]
 
 
+def test_of_a_ledger_that_comes_to_be_about_more_the_others_of_that_are_told_once(registry):
+    registry.add(of("one", "/d/a.csv"))
+    registry.add(of("two", "/d/b.csv"))
+    grown = of("one", "/d/a.csv", "/d/b.csv")
+    assert [other.ledger for other in registry.add(grown)] == ["two"]
+    assert registry.add(grown) == []
+    assert [other.ledger for other in registry.add(of("three", "/d/b.csv"))] == ["one", "two"]
+
+
 def test_a_copy_does_not_take_the_place_of_a_ledger_that_is_there(registry, tmp_path):
     there = tmp_path / "one.db"
     there.touch()

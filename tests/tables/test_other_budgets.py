@@ -85,6 +85,19 @@ def test_a_file_of_a_folder_is_found_in_it(folder):
     assert f", in {folder}.ledger.db of {folder}. " in warned
 
 
+def test_a_file_that_was_appended_belongs_to_the_ledger_from_the_next_opening_on(folder):
+    may, june = folder / "may.parquet", folder / "june.parquet"
+    pd.DataFrame(VISITS).to_parquet(june)
+    with opened(may) as t:
+        t.append(june)
+    opened(june, ledger=folder.parent / "june.db").close()
+    (warned,) = said(may)
+    assert f", in {folder.parent / 'june.db'} of {june}. " in warned
+    assert said(may) == []
+    (warned,) = said(june, ledger=folder.parent / "other.db")
+    assert f"in {may}.ledger.db of {may}; " in warned
+
+
 def test_a_ledger_that_was_deleted_is_told_of(folder):
     may = folder / "may.parquet"
     opened(may).close()

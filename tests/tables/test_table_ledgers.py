@@ -250,6 +250,19 @@ def test_without_its_note_a_ledger_with_answers_is_refused_until_the_owner_takes
         opened(path)
 
 
+def test_data_that_is_taken_for_new_has_a_number_that_no_answer_has(tmp_path):
+    """The last answer may be of an earlier snapshot than others: of a table that had not grown yet."""
+    path, more = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    for place in (path, more):
+        pq.write_table(SMALL, place)
+    with opened(path) as old, opened(path) as grown:
+        grown.append(more)
+        assert [t.above(A, 9000).snapshot for t in (grown, old)] == [2, 1]
+    note_of(f"{path}.ledger.db").unlink()
+    with opened(path, new_data=True) as t:
+        assert t.above(A, 9000).snapshot == 3
+
+
 def test_where_each_unit_pays_nothing_replaces_the_note(tmp_path):
     path, _ = source("parquet", tmp_path)
     with opened(path, charging="individual", meter="exact") as t:

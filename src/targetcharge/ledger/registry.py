@@ -120,7 +120,7 @@ class Registry:
             return []
 
     def add(self, registration: Registration) -> list[Registration]:
-        """Register a ledger; return the others of the same table, none if it was known before."""
+        """Register a ledger; return the others of the same table, and only of what was not known before."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         return in_locked_file(self.path, partial(_add, registration))
@@ -135,14 +135,15 @@ class Registry:
 
 
 def _add(registration: Registration, handle: int) -> list[Registration]:
-    known = _read(handle)
-    before = known.get(registration.ledger)
+    known, fresh = _read(handle), registration
+    before = known.pop(registration.ledger, None)
     if before is not None:
         registration = registration.after(before)
+        places = tuple(place for place in registration.places if place not in before.places)
+        fresh = replace(registration, places=places, file="")
     if registration != before:
         _append(handle, [asdict(registration)])
-    others = known.values() if before is None else ()
-    return [other for other in others if other.shares_files_with(registration)]
+    return [other for other in known.values() if other.shares_files_with(fresh)]
 
 
 def _append(handle: int, lines: Sequence[Mapping[str, object]]) -> None:

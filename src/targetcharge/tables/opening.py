@@ -275,10 +275,12 @@ class TableOpening:
             checkpoints = None if beside is None else Checkpoints(beside, snapshots.key)
             numbers = self._numbers(engine, ledger, snapshots, checkpoints)
             session = Session.over(numbers, ledger, declared.alternatives)
-            published = max((answer.snapshot for answer in session.transcript.last(1)), default=0)
-            curated(partial(snapshots.check, engine, new_data=self.new_data, published=published))
+            curated(partial(snapshots.check, engine, session.transcript, new_data=self.new_data))
             snapshots.warn()
-            self._warn_of_others(engine, ledger, new=made is None)
+            appended = snapshots.appended(1)
+            warn_of_others(self.source, appended, ledger, beside, self._budget, new=made is None)
+            if not isinstance(self.source, str | os.PathLike):
+                warn_of_frame(engine, ledger, forgotten=self.ledger is None)
             if isinstance(numbers, UnitMeters) and not snapshots.ahead(engine):  # else it must be appended first
                 curated(partial(session.up_to_date, numbers.settle))
             if grown and snapshots.appended(engine.snapshot):
@@ -294,12 +296,6 @@ class TableOpening:
             finally:
                 engine.close()
             raise
-
-    def _warn_of_others(self, engine: Engine, ledger: Ledger, *, new: bool) -> None:
-        """Warn the owner if this is a new budget for data that has another one, or one that is soon forgotten."""
-        warn_of_others(self.source, ledger, file_of(self._place), self._budget, new=new)
-        if not isinstance(self.source, str | os.PathLike):
-            warn_of_frame(engine, ledger, forgotten=self.ledger is None)
 
     def _made(self) -> Terms | None:
         """Return what the ledger was made for; None if there is none yet."""

@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
@@ -21,7 +22,7 @@ from targetcharge.ledger.registry import Registration, Registry
 from targetcharge.sessions.heart import Failure, attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from targetcharge.accounting.budget import Budget
     from targetcharge.engines.engine import Engine
@@ -37,11 +38,14 @@ _ledgers_of_frames: Final[dict[object, set[str]]] = {}
 """The ids of ledgers that were opened in this process, by the keyed hash of their frame."""
 
 
-def warn_of_others(source: object, ledger: Ledger, path: Path | None, budget: Budget, *, new: bool) -> None:
+def warn_of_others(
+    source: object, appended: Iterable[str], ledger: Ledger, path: Path | None, budget: Budget, *, new: bool
+) -> None:
     """Register the ledger of a table, and warn of others for the same files. It makes no opening fail.
 
     Args:
         source: what was opened.
+        appended: the paths of files that were appended to it before.
         ledger: with which; one in memory is not registered.
         path: of the ledger; None if it is in memory.
         budget: that it keeps.
@@ -53,6 +57,7 @@ def warn_of_others(source: object, ledger: Ledger, path: Path | None, budget: Bu
     registry = Registry()
     try:
         registration = _registration(source, ledger.id, path, budget)
+        registration = replace(registration, places=(*registration.places, *appended))
         others = registry.others(registration) if path is None else registry.add(registration)
     except OSError as error:
         if new:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from targetcharge.engines.engine import Engine
+    from targetcharge.sessions.reading import Transcript
 
 _ENDING: Final = "-private"
 _NEW_DATA: Final = Setting("new_data", value=True)
@@ -197,23 +198,24 @@ class Snapshots:
         """Return the number of the snapshot that an engine has now."""
         return self._note.gone + engine.snapshot
 
-    def check(self, engine: Engine, *, new_data: bool, published: int) -> None:
+    def check(self, engine: Engine, transcript: Transcript, *, new_data: bool) -> None:
         """Refuse to go on with a ledger on other data than before, unless the owner says so.
 
         Args:
             engine: the table.
+            transcript: what was published with the ledger.
             new_data: whether the owner says that the data has changed.
-            published: the snapshot of the last answer that was published with the ledger; 0 if none was.
 
         Raises:
             NotAllowed: if the data is not what it was.
             LedgerError: if the note beside the ledger cannot be written, or is gone though answers were published.
         """
         known, individual = self._note.known, self._individual
-        if published and not known and self._path is not None:
+        if not known and self._path is not None and transcript.last(1):
             if individual or not new_data:
                 raise self._gone()
-            self._note = replace(self._note, gone=published)  # else what is new would have the number of what was
+            # Else what is new would have the number of what was.
+            self._note = replace(self._note, gone=max(answer.snapshot for answer in transcript))
         if individual and known and not self._note.has_columns(engine):
             msg = (
                 f"the columns are declared otherwise than when the ledger {self._ledger} was last used, so who"
