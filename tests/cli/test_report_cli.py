@@ -140,6 +140,21 @@ def test_a_table_with_many_keys():
     assert "A unit is all rows with the same patient." in page.text("header")
 
 
+def test_on_a_phone_every_cell_of_a_hit_has_its_place():
+    table = tc.open(
+        pd.DataFrame({"id": range(900), "kind": ["a", "b", "c"] * 300}), "id", tc.Budget(3.0, 1e-6), ledger="p.db"
+    )
+    with table:
+        table.watch(None, "kind", ["a", "b"], 100)
+    page = reported("p.db")
+    (hits,) = page.within(page.section("asked"), "table", class_="compact")
+    cells = {cell.attributes["class"] for cell in page.within(hits, "td")}
+    assert cells == {"question-number", "key", "outcome", "interval", "received"}
+    narrow = page.text("style").partition("max-width")[2]
+    assert [cell for cell in cells if f".compact .{cell}" not in narrow] == []
+    assert re.search(r"deviation of [\d.]+, and δ", page.told("compared"))
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_renyi_meter_with_several_kinds_of_question():
     with tc.open("visits.parquet", tc.ROW, BUDGET, query_epsilon=0.1, meter="renyi", ledger="r.db") as table:
