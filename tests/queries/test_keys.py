@@ -208,6 +208,9 @@ BAD_KEYS = [
     (["age", "diagnosis"], ["ab"], f"keys[0] is 'ab'; it must be {PAIR}"),
     (["age", "diagnosis"], [(1, "flu", 2)], f"keys[0] is <tuple>; it must be {PAIR}"),
     (["seen", "age"], [(DAY, 1)], f"keys[0][0] is 2024-01-31; it must be {TIME}"),
+    # Rows without a value.
+    ("diagnosis", ["flu", None], "; ask about rows without a value by themselves: diagnosis IS NULL"),
+    (["age", "diagnosis"], [("null", "flu")], "; ask about rows without a value by themselves: age IS NULL"),
     # Columns.
     ("zzz", [1], "by is 'zzz'; it must be one of the columns age (number), visits (number)"),
     (["age", "zzz"], [(1, 1)], "by is 'zzz'; it must be one of the columns"),

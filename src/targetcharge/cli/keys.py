@@ -42,7 +42,9 @@ class KeyOptions:
     keys_file: Annotated[
         Path | None, _in_keys(metavar="FILE.csv", help="Keys, one a line; the first line names the columns.")
     ] = None
-    keys: Annotated[str | None, _in_keys(metavar="A,B,C", help="Keys.")] = None
+    keys: Annotated[
+        str | None, _in_keys(metavar="A,B,C", help="Keys; rows without a value by --where 'A IS NULL'.")
+    ] = None
     days: Annotated[str | None, _in_keys(metavar="FIRST:LAST", help="All days, as 2013-01-01:2013-12-31.")] = None
     hours: Annotated[
         str | None, _in_keys(metavar="FIRST:LAST", help="All hours, as '2013-01-01 00:00:2013-01-02 23:00'.")

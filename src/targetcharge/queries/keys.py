@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.errors import InvalidKey, InvalidParameter, Parameter
-from targetcharge.queries.tree import All, Column, Compare, Kind, Operator, column_of, decimal_text
+from targetcharge.queries.tree import All, Column, Compare, Kind, Operator, column_of, decimal_text, quoted
 from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain, read_as
 
 if TYPE_CHECKING:
@@ -333,7 +333,9 @@ def _fitted(written: Sequence[object], column: Column, place: int | None, wanted
     for index, key in enumerate(written):
         value = fit(plain(key))
         if value is None:
-            raise InvalidKey(index, plain(key), wanted, column=place)
+            null = key is None or (isinstance(key, str) and key.upper() == "NULL")
+            hint = f"; ask about rows without a value by themselves: {quoted(column.name)} IS NULL" if null else ""
+            raise InvalidKey(index, plain(key), f"{wanted}{hint}", column=place)
         values.append(value)
     return values
 
