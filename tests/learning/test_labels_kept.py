@@ -117,8 +117,8 @@ def test_labels_of_an_earlier_fit_come_with_a_warning(tmp_path):
 
 
 def test_a_spent_ledger_says_what_to_do(tmp_path):
-    options = {"budget": tc.Budget(20.0, 1e-5), "ledger": tmp_path / "ledger.db"}
-    with pytest.warns(tc.BudgetWarning, match="stopped after 20 of 60"):
+    options = {"budget": tc.Budget(10.0, 1e-5), "ledger": tmp_path / "ledger.db"}
+    with pytest.warns(tc.BudgetWarning, match="stopped after 10 of 60"):
         make(**options).fit(FEATURES, LABELS, REQUESTS)
     said = "this ledger's budget is spent: start another ledger; budgets add up"
     with pytest.raises(InvalidParameter, match=said) as caught:

@@ -184,15 +184,15 @@ def test_a_fitted_one_holds_only_what_is_published(mode):
 def test_charges_and_labels_are_on_the_ledger(tmp_path, monkeypatch):
     place = tmp_path / "ledger.db"
     with pytest.warns(tc.BudgetWarning, match="stopped after"):
-        first = make(budget=tc.Budget(20.0, 1e-5), ledger=place).fit(FEATURES, LABELS, REQUESTS)
+        first = make(budget=tc.Budget(10.0, 1e-5), ledger=place).fit(FEATURES, LABELS, REQUESTS)
     assert 0 < len(first.labels_.hits) == first.labels_.asked < len(REQUESTS)
     with tc.Session(
-        None, tc.Budget(20.0, 1e-5), 1.0, ledger=place, targets=[tc.Everything()], unit=first.unit_
+        None, tc.Budget(10.0, 1e-5), 1.0, ledger=place, targets=[tc.Everything()], unit=first.unit_
     ) as session:
         assert session.meter.hits == len(first.labels_.hits)
         assert session.meter.hits_left == 0
     monkeypatch.setattr(labeler, "count_votes", lambda *_, **__: pytest.fail("nothing is left to ask for"))
-    again = make(budget=tc.Budget(20.0, 1e-5), ledger=place)
+    again = make(budget=tc.Budget(10.0, 1e-5), ledger=place)
     earlier = f"{first.labels_.asked} of 60 labels are from an earlier fit"
     with (
         pytest.warns(UserWarning, match=earlier),
