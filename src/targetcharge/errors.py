@@ -127,7 +127,7 @@ def did_you_mean(name: object, known: Iterable[str], spell: Callable[[str], str]
 
 
 _MOST_SHOWN = 100
-_PLAIN = (int, float, complex, str, bytes, type(None), Fraction, Enum, PurePath, type)
+_PLAIN = (int, float, complex, str, bytes, type(None), Fraction, Enum, type)
 
 
 def shown(value: object) -> str:
@@ -135,6 +135,8 @@ def shown(value: object) -> str:
 
     A caller who mixes up parameters must not find the data in a log.
     """
+    if isinstance(value, PurePath):
+        value = str(value)
     if _ours(value) or isinstance(value, _PLAIN) or callable(value):
         try:
             text = repr(value)

@@ -108,3 +108,7 @@ def test_a_file_in_the_folder_that_is_the_table_is_not_appended(tmp_path, monkey
     done = run("append", "visits", "visits/february.parquet")
     assert done.code == 2
     assert "it is in the table visits already: with --new-data the next question takes up" in done.err
+    assert run("ask", "visits/*.parquet", *NO_MATCH, *TERMS, "--ledger", "all.db").code == 0
+    done = run("append", "visits/*.parquet", "visits/february.parquet", "--ledger", "all.db")
+    assert done.code == 2
+    assert "it is in the table visits/*.parquet already" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +59,7 @@ def _check_new(source: str, more: Sequence[str], appended: Sequence[str]) -> Non
     """Refuse what is in the table already: its rows would count twice."""
     whole, known = path_of(source), list(appended)
     for path in more:
-        if Path(path_of(path)).is_relative_to(whole):
+        if Path(path_of(path)).is_relative_to(whole) or fnmatch(path_of(path), whole):
             folder = ": with --new-data the next question takes up what a folder has more" * Path(whole).is_dir()
             raise Mistake(path, f"it is in the table {source} already{folder}")
         if path_of(path) in known:
