@@ -50,7 +50,6 @@ def test_ask_takes_the_algorithms_own_target_when_none_is_named():
         (np.True_, True),
         (np.False_, False),
         (0.0, False),
-        ("", True),
     ],
 )
 def test_a_test_says_true_or_false_and_pays_for_true(outcome, said):
@@ -59,6 +58,42 @@ def test_a_test_says_true_or_false_and_pays_for_true(outcome, said):
     assert answer.outcome is said
     assert answer.hit is said
     assert session.meter.hits == said
+
+
+@pytest.mark.parametrize("outcome", [57, -1, 0.5, "", "yes", None, (), (True,), Side.ABOVE], ids=repr)
+def test_an_outcome_that_is_neither_yes_nor_no_is_not_published_as_a_hit_and_its_price_is_spent(outcome):
+    session = opened()
+    with pytest.raises(tc.ComputationFailed):
+        session.test(gives(outcome))
+    assert (len(session.transcript), session.meter.hits) == (0, 1)
+
+
+NOT_BOOLEAN = {
+    "noisy_count": tc.mechanisms.noisy_count(len, EPSILON),
+    "distinct_count": tc.mechanisms.distinct_count(lambda data: data, EPSILON),
+    "exponential": tc.mechanisms.exponential(lambda _: [1, 2], EPSILON, ["no", "yes"]),
+    "noisy_max": tc.mechanisms.noisy_max(lambda _: [1, 2], EPSILON, 2),
+}
+
+
+@pytest.mark.parametrize("algorithm", NOT_BOOLEAN.values(), ids=NOT_BOOLEAN)
+def test_a_test_of_what_does_not_answer_yes_or_no_is_refused_before_the_data_is_touched(algorithm):
+    touched = []
+
+    class Data(list):
+        def __len__(self):
+            touched.append(self)
+            return 3
+
+    session = opened(data=Data())
+    with pytest.raises(tc.NotAllowed, match=r"does not answer yes or no, .* or test one that has a threshold"):
+        session.test(algorithm)
+    assert (touched, len(session.transcript), session.meter.hits) == ([], 0, 0)
+
+
+def test_a_choice_between_yes_and_no_can_be_tested():
+    choice = tc.mechanisms.exponential(lambda _: [0, 10**6], EPSILON, [False, True])
+    assert opened().test(choice).outcome is True
 
 
 @pytest.mark.parametrize("value", [0, -3, 5, None])

@@ -80,8 +80,16 @@ class Priced:
                 break
         hits = tuple([outcome in target for target in self.targets])
         if self.says_yes:
+            if self._free_is_false and outcome not in (True, False):  # 1 and 0 will do
+                msg = "neither yes nor no"
+                raise TypeError(msg)
             return hits[0], hits
         return self.algorithm.publish(outcome, hit=any(hits)), hits
+
+    @property
+    def _free_is_false(self) -> bool:
+        target = self.targets[0]
+        return isinstance(target, NotPrior) and target.prior is False
 
     def draw(self, data: object, entropy: Entropy) -> object:
         """Run the algorithm: the data is touched here, and nowhere else."""
@@ -185,6 +193,12 @@ class PriceList:
         own = check_algorithm(algorithm).default_target
         if own is not None and not isinstance(own, NotPrior):
             msg = f"{algorithm.name} does not answer yes or no: ask it with {_support_in_words(own)}"
+            raise NotAllowed(msg)
+        if own is None and not all(type(example) is bool for example in algorithm.examples()):
+            msg = (
+                f"{algorithm.name} does not answer yes or no, so whatever came out would cost: ask it with"
+                f" {_targets_in_words(algorithm)}, or test one that has a threshold"
+            )
             raise NotAllowed(msg)
         free = own if isinstance(own, NotPrior) else NotPrior(prior=False)
         return replace(self._alone(self.own(algorithm, free), free), says_yes=True)
@@ -382,11 +396,15 @@ def _with_epsilon(algorithm: Algorithm, target: Target) -> Algorithm:
 def _unsupported(algorithm: Algorithm, target: Target) -> NotAllowed:
     """Return the error of a target whose price is not true of an algorithm, which says what to ask with."""
     asked, own = in_words(plain(target)), algorithm.default_target
-    supported = " or ".join(dict.fromkeys(map(_support_in_words, algorithm.targets)))
-    msg = f"{algorithm.name} does not support {asked}: ask with {supported}"
+    msg = f"{algorithm.name} does not support {asked}: ask with {_targets_in_words(algorithm)}"
     if algorithm.epsilon == math.inf and isinstance(own, Everything):
         msg += f". It has {own.curve} and no epsilon, so its every outcome is paid for"
     return NotAllowed(msg)
+
+
+def _targets_in_words(algorithm: Algorithm) -> str:
+    """Return which targets an algorithm supports."""
+    return " or ".join(dict.fromkeys(map(_support_in_words, algorithm.targets)))
 
 
 def _support_in_words(support: Support) -> str:
