@@ -59,7 +59,7 @@ def test_a_miss_is_free_and_no_error():
 @pytest.mark.usefixtures("opened")
 def test_a_ledger_knows_what_is_left_out():
     run("ask", "visits.parquet", "age > 65", "--threshold", 9000)
-    again = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--epsilon", 3, "--json")
+    again = run("ask", "visits.parquet", "age > 65", "--threshold", 9000, "--epsilon", 3, "--again", "--json")
     assert (again.code, again.json["meter"]["hits_left"]) == (0, 8)
 
 
@@ -82,7 +82,7 @@ def test_rows_as_units():
 )
 @pytest.mark.usefixtures("opened")
 def test_what_is_given_must_agree_with_the_ledger(options, difference):
-    result = run("ask", "visits.parquet", *options)
+    result = run("ask", "visits.parquet", "--threshold", 9000, *options)
     assert (result.code, result.out) == (3, "")
     assert difference in result.err
     assert hits() == 0
@@ -140,7 +140,7 @@ def test_json_is_one_document():
 def test_csv_is_rows():
     result = run("ask", "visits.parquet", "county IN ('Kent', 'Devon')", "--threshold", 9000, "--csv")
     heads, cells = csv.reader(io.StringIO(result.out))
-    assert heads == ["question", "outcome", "hit", "price", "low", "high", "scale", "seq"]
+    assert heads == ["question", "outcome", "hit", "price", "low", "high", "scale", "seq", "repeat"]
     row = dict(zip(heads, cells, strict=True))
     assert (row["question"], row["hit"]) == ("count(county IN ('Kent', 'Devon')) >= 9000", "true")
     assert float(row["low"]) < float(row["outcome"]) < float(row["high"])
@@ -149,7 +149,6 @@ def test_csv_is_rows():
 @pytest.mark.parametrize(
     ("options", "words", "hit"),
     [
-        (["age > 65"], "count(age > 65): ", True),
         (["age > 65", "--between", 10_000, 30_000], "between 10000 and 30000: between", True),
         (["age > 65", "--between", 100, 200], "above (95% interval: from {least}), free", False),
         (["age > 65", "--side", 10_000], "side of 10000: above", False),
@@ -157,13 +156,21 @@ def test_csv_is_rows():
         (["--prior", 30_000, "--tolerance", "20%"], "count(*): unchanged from 30,000", False),
         (["--prior", 10_000, "--tolerance", 5000], "count(*): ", True),
         (["--prior", 30_000, "--tolerance", 5000, "--threshold", 9000], "count(*) >= 9000: unchanged", False),
-        (["--prior", 60_000, "--threshold", 50_000], "count(*) >= 50000: below the threshold", True),
+        (
+            ["--prior", 60_000, "--tolerance", 0, "--threshold", 50_000],
+            "count(*) >= 50000: below the threshold",
+            True,
+        ),
         (
             ["--sum", "fare", "--lower", 0, "--upper", 5, "--threshold", 9000],
             "sum(fare from 0 to 5) >= 9000: ",
             True,
         ),
-        (["ill = TRUE", "--sum", "fare", "--lower", 0, "--upper", 5, "--grid", 0.25], "where ill = TRUE): ", True),
+        (
+            ["ill = TRUE", "--sum", "fare", "--lower", 0, "--upper", 5, "--grid", 0.25, "--threshold", 5],
+            "where ill = TRUE) >= 5: ",
+            True,
+        ),
         (["--distinct", "patient", "--threshold", 9000], "distinct(patient) >= 9000: ", True),
         (["--distinct", "age", "--per-unit", 2, "--threshold", 9000], "2 for each unit) >= 9000: below", False),
     ],
@@ -204,11 +211,20 @@ def test_distinct_values_need_a_shared_budget_which_is_an_option():
         (["agee > 65", "--threshold", 5], "there is no column agee; did you mean age?"),
         (["age >", "--threshold", 5], "where, character"),
         (["--sum", "fare", "--lower", 0, "--threshold", 5], "--upper is None; it must be given with --sum"),
-        (["--sum", "fare", "--lower", 5, "--upper", 0], "--lower is 5; it must be at most --upper, 0"),
-        (["--sum", "fare", "--lower", 0, "--upper", 0], "--upper is 0; it must be above 0, or --lower below 0"),
-        (["--sum", "county", "--lower", 0, "--upper", 5], "--sum is 'county'; it must be a column of numbers"),
+        (
+            ["--sum", "fare", "--lower", 5, "--upper", 0, "--side", 5],
+            "--lower is 5; it must be at most --upper, 0",
+        ),
+        (
+            ["--sum", "fare", "--lower", 0, "--upper", 0, "--side", 5],
+            "--upper is 0; it must be above 0, or --lower below 0",
+        ),
+        (
+            ["--sum", "county", "--lower", 0, "--upper", 5, "--side", 5],
+            "--sum is 'county'; it must be a column of numbers",
+        ),
         (["--distinct", "agee", "--threshold", 5], "--distinct is 'agee'; it must be one of the columns"),
-        (["--sum", "fare", "--lower", 0, "--upper", 5, "--grid", "x"], "--grid is 'x'"),
+        (["--sum", "fare", "--lower", 0, "--upper", 5, "--grid", "x", "--side", 5], "--grid is 'x'"),
         (["--lower", 5, "--threshold", 5], "--lower is 5; it must be given with --sum"),
         (["--grid", 5], "--grid is '5'; it must be given with --sum"),
         (["--per-unit", 5], "--per-unit is 5; it must be given with --distinct"),
@@ -218,6 +234,15 @@ def test_distinct_values_need_a_shared_budget_which_is_an_option():
         (["--distinct", "age", "--sum", "fare"], "--distinct is 'age'; it must be left out"),
         (["--threshold", 5, "--side", 5], "--side is 5; it must be left out where --threshold is given"),
         (["--side", 5, "--prior", 5], "--prior is 5; it must be left out where --side is given"),
+        (["--prior", 5], "--tolerance is None; it must be given with a prior"),
+        (["--prior", 5, "--threshold", 5], "--tolerance is None; it must be given with a prior"),
+        (
+            ["age > 65"],
+            "--threshold is None; it must be given, or --between or --side or --prior. The number itself",
+        ),
+        (["age > 65"], "always costs, whatever it is: tct count publishes it"),
+        (["--sum", "fare", "--lower", 0, "--upper", 5], "whatever it is: tct sum publishes it"),
+        (["--threshold", 5, "--max-hits", 1], "--max-hits: only with --questions: this is one question"),
         (["--between", 5, 1], "tct: --between HIGH is 1; it must be at least --between LOW, 5"),
         (["--between", 5.2, 5.8], "--between HIGH is 5.8; it must be so far above --between LOW, 5.2"),
         (["--side", "1e300"], "tct: --side is 1000"),
@@ -275,7 +300,7 @@ def test_what_is_missing_for_a_new_ledger_is_named(options, missing):
 
 @pytest.mark.parametrize("options", [[], TERMS])
 def test_a_table_that_is_not_there(folder, options):
-    result = run("ask", "visit.parquet", *options)
+    result = run("ask", "visit.parquet", "--threshold", 9, *options)
     assert result.code == 2
     assert result.err.startswith("tct: TABLE is 'visit.parquet'; it must be a")
     assert not list(folder.glob("*ledger*"))
@@ -283,7 +308,7 @@ def test_a_table_that_is_not_there(folder, options):
 
 def test_a_table_that_cannot_be_read(folder):
     (folder / "visits.parquet").write_bytes(b"PAR1 Kent is a secret PAR1")
-    result = run("ask", "visits.parquet", *TERMS)
+    result = run("ask", "visits.parquet", "--threshold", 9, *TERMS)
     assert result.code == 7
     assert "cannot be read as a table" in result.err
     assert "Kent" not in result.err
@@ -291,13 +316,13 @@ def test_a_table_that_cannot_be_read(folder):
 
 def test_a_ledger_that_is_none(opened):
     (opened / "visits.parquet.ledger.db").write_text("not a database, but as long as one might well be")
-    assert run("ask", "visits.parquet").code == 4
+    assert run("ask", "visits.parquet", "--threshold", 9).code == 4
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_ledger_of_another_session_is_refused():
     tc.Session([], tc.Budget(3.0, 1e-6), 0.1, ledger="visits.parquet.ledger.db").close()
-    result = run("ask", "visits.parquet")
+    result = run("ask", "visits.parquet", "--threshold", 9)
     assert result.code == 3
     assert "is not of a table: choose another with --ledger" in result.err
 
@@ -305,14 +330,14 @@ def test_a_ledger_of_another_session_is_refused():
 def test_a_ledger_elsewhere(folder):
     (folder / "ledgers").mkdir()
     run("ask", "visits.parquet", "--threshold", 9000, *TERMS, "--ledger", "ledgers/v.db")
-    result = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json")
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--ledger", "ledgers/v.db", "--json", "--again")
     assert (result.json["meter"]["hits_left"], result.json["ledger"]) == (8, "ledgers/v.db")
     assert not list(folder.glob("*ledger.db"))
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_pattern_needs_a_ledger():
-    assert "there is no place beside a pattern" in run("ask", "visits*.csv", *TERMS).err
+    assert "there is no place beside a pattern" in run("ask", "visits*.csv", "--threshold", 9, *TERMS).err
     result = run("ask", "visits*.csv", "--threshold", 9000, *TERMS, "--ledger", "v.db")
     assert (result.code, "1 hit" in result.out) == (0, True)
 
@@ -335,7 +360,7 @@ COUNTIES = ("--by", "county", "--keys", "Kent,Devon")
     "words",
     [
         ("ask", "visits.parquet", "age > 65", "--threshold", 9000),
-        ("ask", "visits.parquet", "age > 65"),
+        ("count", "visits.parquet", "age > 65"),
         ("watch", "visits.parquet", "--where", "age > 65", "--threshold", 9000, *COUNTIES),
         ("top", "visits.parquet", "--where", "age > 65", *COUNTIES),
     ],
@@ -371,7 +396,7 @@ def test_columns_of_a_csv_file_are_declared():
         f"q.csv, line 2: where, character 7: {said}"
         in run("ask", "visits.csv", "--questions", "q.csv", *TERMS).err
     )
-    added = ("--sum", "fare", "--lower", 0, "--upper", 5)
+    added = ("--sum", "fare", "--lower", 0, "--upper", 5, "--threshold", 9)
     said = "a column of numbers, and it is text: if it holds numbers, open the table with --type fare=number"
     assert said in run("ask", "visits.csv", *added, *TERMS).err
     by_days = ("--by", "seen", "--days", "2013-01-01:2013-01-02", "--threshold", 9)
@@ -399,12 +424,12 @@ def test_a_preview_as_json():
 @pytest.mark.usefixtures("opened")
 def test_a_spent_budget_is_exit_code_3():
     for _ in range(10):
-        assert run("ask", "visits.parquet", "--threshold", 9000).code == 0
-    result = run("ask", "visits.parquet", "--threshold", 9000)
+        assert run("ask", "visits.parquet", "--threshold", 9000, "--again").code == 0
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--again")
     assert result.code == 3
     assert result.out.startswith("not answered: count(*) >= 9000\n0 answered, 0 hits, 0 hits left.")
     assert "does not cover it" in result.err
-    result = run("ask", "visits.parquet", "--threshold", 9000, "--json")
+    result = run("ask", "visits.parquet", "--threshold", 9000, "--again", "--json")
     assert (result.code, result.json["answers"]) == (3, [])
     assert result.json["unanswered"] == ["count(*) >= 9000"]
     assert "does not cover it" in result.json["stopped"]
@@ -412,7 +437,7 @@ def test_a_spent_budget_is_exit_code_3():
 
 @pytest.mark.usefixtures("opened")
 def test_two_processes_share_a_budget():
-    options = ("ask", "visits.parquet", "--threshold", 9000, "--json")
+    options = ("ask", "visits.parquet", "--threshold", 9000, "--again", "--json")
     running = [start(*options) for _ in range(3)]
     told = [(*process.communicate(timeout=100), process.returncode) for process in running]
     assert [(err, code) for _, err, code in told] == [("", 0)] * 3

@@ -72,7 +72,7 @@ def test_a_selection_needs_several_hits_of_a_unit():
 @pytest.mark.usefixtures("spent")
 def test_where_numbers_tell_nothing_it_says_that():
     for _ in range(2):
-        mean = run("mean", "visits.parquet", "age", "--lower", 0, "--upper", 100)
+        mean = run("mean", "visits.parquet", "age", "--lower", 0, "--upper", 100, "--again")
     assert f"mean(age from 0 to 100), {SAID}: " in mean.out
     assert "how many no longer do, nothing that was published bounds." in mean.out
     assert run("meter", "visits.parquet", "--json").json["may_have_left"] is None

@@ -181,8 +181,8 @@ def test_one_question_is_one_answer_however_it_was_asked(tmp_path, threshold):
     path = tmp_path / "people.db"
     with tc.open(frame, "id", BUDGET, query_epsilon=0.1, ledger=path, meter="exact") as table:
         table.ask_many([tc.questions.above(None, threshold)])
-        table.above(None, threshold)
-        table.ask_many([tc.questions.above(None, threshold)] * 2)
+        table.above(None, threshold, again=True)
+        table.ask_many([tc.questions.above(None, threshold)] * 2, again=True)
     entries = json.loads(run("show", path, "--json").output)["entries"]
     assert [(entry["kind"], entry["hit"]) for entry in entries] == [("answer", threshold == 1000)] * 4
     shown = run("show", path).output

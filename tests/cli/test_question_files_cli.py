@@ -79,9 +79,9 @@ def test_every_field(file):
 - {side: 10000}
 - {prior: 30000, tolerance: 5000}
 - {distinct: patient, per_unit: 1, threshold: 9000}
-- {sum: fare, lower: 0, upper: 5, grid: 0.25}
+- {sum: fare, lower: 0, upper: 5, grid: 0.25, count: true}
 - {sum: fare, lower: 0, upper: 5, grid: "0.25", threshold: 900000}
-- {}
+- {count: yes}
 """
     result = ask(file("q.yaml", questions), *TERMS, "--meter", "renyi", "--epsilon", 30, "--json")
     assert [answer["outcome"] for answer in result.json["answers"]][:3] == ["between", "above", "unchanged"]
@@ -90,21 +90,21 @@ def test_every_field(file):
 
 
 ALWAYS_PAID = {
-    "q.csv": """name,where,mean,quantile,q,sum,lower,upper,grid,threshold
-dear,ill = FALSE,fare,,,,0,5,,
-middle,,,fare,0.5,,0,5,0.25,
-old,age > 65,,,,,,,,9000
-total,,,,,fare,0,5,,
-low,,,fare,0.1,,0,5,0.25,
-all,,,,,,,,,
+    "q.csv": """name,where,mean,quantile,q,sum,lower,upper,grid,threshold,count
+dear,ill = FALSE,fare,,,,0,5,,,
+middle,,,fare,0.5,,0,5,0.25,,
+old,age > 65,,,,,,,,9000,
+total,,,,,fare,0,5,,,true
+low,,,fare,0.1,,0,5,0.25,,
+all,,,,,,,,,,TRUE
 """,
     "q.yaml": """
 - {name: dear, mean: fare, lower: 0, upper: 5, where: ill = FALSE}
 - {name: middle, quantile: fare, q: 0.5, lower: 0, upper: 5, grid: 0.25}
 - {name: old, where: age > 65, threshold: 9000}
-- {name: total, sum: fare, lower: 0, upper: 5}
+- {name: total, sum: fare, lower: 0, upper: 5, count: true}
 - {name: low, quantile: fare, q: 1e-1, lower: 0, upper: 5, grid: "0.25"}
-- {name: all}
+- {name: all, count: true}
 """,
 }
 
@@ -136,7 +136,7 @@ def test_quantiles_that_the_budget_does_not_cover_lose_nothing_before_them(file)
 
 def test_more_questions_than_are_asked_together(file):
     rows = [f"age > {age},{9000}" for age in (100, 65)] * 60
-    result = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--hits", 60, "--json")
+    result = ask(file("q.csv", "\n".join(["where,threshold", *rows])), *TERMS, "--hits", 60, "--again", "--json")
     assert [answer["hit"] for answer in result.json["answers"]] == [False, True] * 60
     assert [answer["seq"] for answer in result.json["answers"]] == list(range(1, 121))
 
@@ -144,7 +144,7 @@ def test_more_questions_than_are_asked_together(file):
 @pytest.mark.parametrize("rows", [["age > 65"] * 12, ["age > 99"] * 30 + ["age > 65"] * 12])
 def test_a_budget_that_is_spent_in_the_middle_loses_nothing(file, rows):
     name = file("q.csv", "\n".join(["name,where,threshold", *(f"q{n},{row},9000" for n, row in enumerate(rows))]))
-    result = ask(name, *TERMS, "--json")
+    result = ask(name, *TERMS, "--again", "--json")
     assert result.code == 3
     told = [answer["name"] for answer in result.json["answers"]]
     assert told == [f"q{n}" for n in range(len(rows) - 2)]
@@ -159,12 +159,12 @@ def test_a_budget_that_is_spent_in_the_middle_loses_nothing(file, rows):
 
 def test_what_was_not_answered_is_told(file):
     name = file("q.csv", "\n".join(["where,threshold", *["age > 65,9000"] * 9, *["age > 10,9000"] * 30]))
-    result = ask(name, *TERMS)
+    result = ask(name, *TERMS, "--again")
     assert result.code == 3
     (told,) = [line for line in result.out.splitlines() if line.startswith("not answered: ")]
     assert told == "not answered: " + ", ".join(["count(age > 10) >= 9000"] * 20) + " and 9 more"
-    rows = ask(name, "--csv").rows
-    assert rows[1] == ["count(age > 65) >= 9000", *[""] * 7]
+    rows = ask(name, "--csv", "--again").rows
+    assert rows[1] == ["count(age > 65) >= 9000", *[""] * 8]
     assert len(rows) == 40
 
 
@@ -179,7 +179,9 @@ def test_an_error_on_the_way_loses_no_answer(file, monkeypatch):
 
     monkeypatch.setattr(DuckDBEngine, "measure", breaks)
     result = ask(
-        file("q.csv", "where,threshold\nage > 65,9000\nage > 65,\nage > 75,\nage > 85,\n"), *TERMS, "--json"
+        file("q.csv", "where,threshold,count\nage > 65,9000,\nage > 65,,true\nage > 75,,true\nage > 85,,true\n"),
+        *TERMS,
+        "--json",
     )
     assert (result.code, len(result.json["answers"]), len(result.json["unanswered"])) == (5, 2, 2)
     assert result.json["stopped"].startswith("the computation did not give an outcome")
@@ -215,14 +217,14 @@ BAD_QUESTIONS = [
     ("q.csv", "low,high\n5,\n", "q.csv, line 2: high is None; it must be given with low"),
     ("q.csv", "low,high\n,5\n", "q.csv, line 2: low is None; it must be given with high"),
     ("q.csv", "threshold,low,high\n5,1,5\n", "q.csv, line 2: between is '1 5'; it must be left out"),
-    ("q.csv", "sum,lower,upper\nfare,5,0\n", "q.csv, line 2: lower is 5; it must be at most upper"),
+    ("q.csv", "sum,lower,upper,count\nfare,5,0,true\n", "q.csv, line 2: lower is 5; it must be at most upper"),
     ("q.csv", "sum,lower\nfare,5\n", "q.csv, line 2: upper is None; it must be given with sum"),
     ("q.csv", "distinct,per_unit,threshold\nage,1.5,9\n", "per_unit is '1.5'; it must be a whole number"),
     ("q.csv", "threshold\nnan\n", "q.csv, line 2: threshold is nan"),
-    ("q.csv", "sum,lower,upper,grid\nfare,0,5,x\n", "q.csv, line 2: grid is 'x'"),
+    ("q.csv", "sum,lower,upper,grid,count\nfare,0,5,x,true\n", "q.csv, line 2: grid is 'x'"),
     (
         "q.yaml",
-        "- where: age > 65\n- where: agee > 65\n",
+        "- {where: age > 65, threshold: 5}\n- {where: agee > 65, threshold: 5}\n",
         "q.yaml, item 2: where, character 1: there is no column",
     ),
     ("q.yaml", "- age > 65\n", "q.yaml, item 1: it must have fields, such as where: age > 65"),
@@ -288,6 +290,21 @@ BAD_QUESTIONS = [
         "q.yaml, item 1: between is '1 2'; it must be left out where mean is given",
     ),
     (
+        "q.csv",
+        "where,threshold\nage > 65,5\nage > 75,\n",
+        "q.csv, line 3: threshold is None; it must be given, or",
+    ),
+    ("q.yaml", "- where: age > 65\n", "always costs, whatever it is: count: true publishes it"),
+    ("q.yaml", "- {where: age > 65, count: no}\n", "item 1: threshold is None; it must be given, or between"),
+    (
+        "q.yaml",
+        "- {count: yes, threshold: 5}\n",
+        "item 1: threshold is 5; it must be left out where count is given",
+    ),
+    ("q.yaml", "- {count: 1}\n", "item 1: count is 1; it must be true or false"),
+    ("q.csv", "threshold,again\n5,maybe\n", "q.csv, line 2: again is 'maybe'; it must be true or false"),
+    ("q.csv", "prior\n5\n", "q.csv, line 2: tolerance is None; it must be given with a prior"),
+    (
         "q.yaml",
         "- {mean: fare, lower: 0, upper: 5, prior: 2}\n",
         "q.yaml, item 1: prior is 2; it must be left out where mean is given",
@@ -306,10 +323,11 @@ def test_a_bad_question_is_named_before_any_is_asked(file, folder):
 
 
 def test_a_question_that_is_not_allowed_is_named_too(file):
-    result = ask(file("q.csv", "where,side\nage > 65,\nage > 65,9\n"), *TERMS)
+    result = ask(file("q.csv", "where,side,count\nage > 65,,true\nage > 65,9,\n"), *TERMS)
     assert (result.code, result.out) == (3, "")
     assert "q.csv, line 3: only the Rényi meter has a price for" in result.err
-    result = ask(file("q.csv", "where,prior\nage > 65,\nage > 65,9\n"), *TERMS)
+    questions = "where,prior,tolerance,count\nage > 65,,,true\nage > 65,9,1,\n"
+    result = ask(file("q.csv", questions), *TERMS)
     assert (result.code, result.out) == (3, "")
     assert "q.csv, line 3: a sparse meter has no price for a prior: ask with --meter exact" in result.err
 
@@ -335,3 +353,69 @@ def test_a_preview_of_all(file):
     result = ask(file("q.csv", CSV), *TERMS, "--preview")
     assert result.out.count("question: ") == 3
     assert len(ask("q.csv", *TERMS, "--preview", "--json").json) == 3
+
+
+AGAIN = """
+- {name: old, where: age > 65, threshold: 9000}
+- {name: none, where: age > 99, threshold: 9000}
+- {name: all, count: true}
+- {name: anew, where: age > 65, threshold: 9000, again: true}
+- {name: middle, quantile: fare, q: 0.5, lower: 0, upper: 5, grid: 0.25}
+"""
+
+
+def told(result, *names):
+    return [tuple(answer[name] for name in names) for answer in result.json["answers"]]
+
+
+def test_a_file_that_is_asked_again_costs_what_it_says_is_asked_again(file):
+    first = ask(file("q.yaml", AGAIN), *TERMS, "--json")
+    assert [repeat for (repeat,) in told(first, "repeat")] == [False] * 5
+    assert hits() == 4
+    second = ask("q.yaml", "--json")
+    assert [repeat for (repeat,) in told(second, "repeat")] == [True, False, True, False, True]
+    assert told(second, "name", "price")[0::2] == [("old", 0), ("all", 0), ("middle", 0)]
+    assert told(second, "outcome")[2::2] == told(first, "outcome")[2::2]
+    assert second.json["answers"][0]["outcome"] == first.json["answers"][3]["outcome"]
+    assert hits() == 5
+    rows = ask("q.yaml", "--csv").rows
+    assert [row[-1] for row in rows] == ["repeat", "true", "false", "true", "false", "true"]
+    shown = ask("q.yaml").out
+    assert shown.count("published before, free") == 3
+    assert "5 answered, 1 hit, 3 published before, 3 hits left." in shown
+    assert hits() == 7
+
+
+def test_a_file_ends_after_as_many_new_hits_as_are_wanted(file):
+    ask(file("first.csv", "where,threshold\nage > 40,9000\n"), *TERMS)
+    text = "\n".join(["where,threshold", *(f"age > {age},9000" for age in range(10, 50)), "age > 99,9000"])
+    result = ask(file("q.csv", text), "--max-hits", 2, "--json")
+    assert (result.code, result.err) == (0, "tct: stopped after 2 new hits, as many as were wanted\n")
+    assert told(result, "question", "repeat") == [
+        ("count(age > 10) >= 9000", False),
+        ("count(age > 11) >= 9000", False),
+        ("count(age > 40) >= 9000", True),
+    ]
+    assert len(result.json["unanswered"]) == 38
+    assert result.json["stopped"] == "stopped after 2 new hits, as many as were wanted"
+    assert hits() == 3
+    shown = ask("q.csv", "--max-hits", 0)
+    assert (shown.code, shown.err) == (0, "tct: stopped after 0 new hits, as many as were wanted\n")
+    assert "3 answered, 0 hits, 3 published before, 7 hits left." in shown.out
+
+
+def test_a_spent_ledger_still_tells_what_was_published(file):
+    name = file("q.yaml", AGAIN.replace(", again: true", ""))
+    ask(name, *TERMS, "--hits", 3)
+    assert hits() == 3
+    more = file(
+        "more.yaml",
+        "- {where: age > 7, threshold: 9}\n"
+        + AGAIN.replace(", again: true", "")
+        + "- {where: age > 8, count: true}",
+    )
+    result = ask(more, "--json")
+    assert result.code == 3
+    assert told(result, "name", "repeat") == [("old", True), ("all", True), ("anew", True), ("middle", True)]
+    assert [name for name, _ in result.json["unanswered"]] == ["", "none", ""]
+    assert hits() == 3

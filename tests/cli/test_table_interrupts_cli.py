@@ -153,9 +153,9 @@ def test_ctrl_c_between_questions_of_a_file(opened, monkeypatch):
     (opened / "q.csv").write_text("\n".join(["where,threshold", *rows]))
     ask_many = tc.Table.ask_many
 
-    def slow(*given):
+    def slow(*given, **more):
         press(1)
-        return ask_many(*given)
+        return ask_many(*given, **more)
 
     monkeypatch.setattr(tc.Table, "ask_many", slow)
     result = run("ask", "visits.parquet", "--questions", "q.csv", "--csv")
@@ -201,7 +201,7 @@ def test_lazy_answers_are_grouped_as_they_leave():
     answers = [
         tc.Answer(None, hit, 0.0, seq) for seq, hit in enumerate([False] * 3 + [True, True] + [False] * (most + 1))
     ]
-    lazy = LazyAnswers(iter(answers), ("key",), answers)
+    lazy = LazyAnswers(iter([([None] * len(answers), iter(answers))]), ("key",), answers)
     assert [len(left) for left in asking.leaving(lazy)] == [4, 1, most, 1]
 
 

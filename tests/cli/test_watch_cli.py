@@ -78,7 +78,7 @@ def test_a_file_of_pairs(file):
     result = watch("--by", "county,age", "--keys-file", pairs, "--json")
     assert outcome(result) == [(["Kent", 20], True), (["Devon", 20], False), (["Devon", 70], True)]
     rows = watch("--by", "county,age", "--keys-file", pairs, "--csv").rows
-    assert rows[0] == ["county", "age", "outcome", "hit", "price", "low", "high", "scale", "seq"]
+    assert rows[0] == ["county", "age", "outcome", "hit", "price", "low", "high", "scale", "seq", "repeat"]
     assert [(*row[:2], row[3]) for row in rows[1:]] == [
         ("Kent", "20", "true"),
         ("Devon", "20", "false"),
@@ -172,8 +172,8 @@ def test_a_budget_that_is_spent_on_the_way_loses_nothing():
     assert (result.code, outcome(result)) == (3, [(patient, True) for patient in range(7)])
     assert result.json["unanswered"] == [7, 8]
     assert "does not cover it" in result.err
-    rows = watch("--by", "seen", "--days", "2013-01-01:2013-01-02", "--csv").rows
-    assert rows[1:] == [["2013-01-01", *[""] * 7], ["2013-01-02", *[""] * 7]]
+    rows = watch("--by", "seen", "--days", "2013-01-01:2013-01-02", "--csv", "--again").rows
+    assert rows[1:] == [["2013-01-01", *[""] * 8], ["2013-01-02", *[""] * 8]]
     result = watch("--by", "county", "--keys", "Kent,Devon")
     assert result.out.startswith("not answered: Kent, Devon\n0 answered, 0 hits, 0 hits left.")
     assert hits() == 10
@@ -182,7 +182,7 @@ def test_a_budget_that_is_spent_on_the_way_loses_nothing():
 def test_decimals_are_keys_to_the_last_digit(folder):
     prices = [Decimal("0.12345678901234567891"), Decimal("1.5")]
     pd.DataFrame({"patient": range(2), "price": prices}).to_parquet(folder / "prices.parquet")
-    options = ("--by", "price", "--keys", "0.12345678901234567891,1.5", *TERMS, "--hits", 7)
+    options = ("--by", "price", "--keys", "0.12345678901234567891,1.5", *TERMS, "--hits", 7, "--again")
     result = run("watch", "prices.parquet", *options, "--threshold", -5000, "--json")
     assert [key for key, _ in outcome(result)] == ["0.12345678901234567891", 1.5]
     for _ in range(3):
@@ -244,14 +244,14 @@ def test_the_largest_keys_above_a_threshold():
 def test_the_largest_keys_must_all_be_covered():
     top("-k", 1)
     for _ in range(4):
-        top("-k", 2)
-    result = top("-k", 2)
+        top("-k", 2, "--again")
+    result = top("-k", 2, "--again")
     assert result.code == 3
     assert result.out.startswith("not answered: Rutland, Kent, Devon\n0 answered, 0 hits, 1 hit left.")
     assert "this could cost 2" in result.err
-    plain = json.loads(top("-k", 2, "--json").out)
+    plain = json.loads(top("-k", 2, "--json", "--again").out)
     assert (plain["answers"], plain["unanswered"]) == ([], ["Rutland", "Kent", "Devon"])
-    assert [row[0] for row in top("-k", 2, "--csv").rows] == ["county", *plain["unanswered"]]
+    assert [row[0] for row in top("-k", 2, "--csv", "--again").rows] == ["county", *plain["unanswered"]]
     assert hits() == 9
 
 
@@ -277,3 +277,38 @@ def test_a_preview_of_the_largest():
     result = top("-k", 2, "--preview", *TERMS)
     assert "the 2 largest" in result.out
     assert "(at most 2 of 3 tests)" in result.out
+
+
+@pytest.mark.usefixtures("opened")
+def test_keys_whose_hit_is_published_are_told_for_nothing_at_their_place():
+    first = watch("--by", "county", "--keys", "Kent", "--json").json["answers"][0]
+    told = watch("--by", "county", "--keys", "Devon,Rutland,Kent", "--json").json["answers"]
+    assert [answer["repeat"] for answer in told] == [False, False, True]
+    assert told[2] == {**first, "price": 0.0, "repeat": True}
+    shown = watch("--by", "county", "--keys", "Kent,Rutland,Devon").out
+    assert "cost" in shown
+    assert "published before, free" in shown
+    assert "published before" not in watch("--by", "county", "--keys", "Kent", "--again").out
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_watch_ends_after_as_many_new_hits_as_are_wanted():
+    days = ("--by", "seen", "--days", "2013-01-01:2013-01-04")
+    watch("--by", "seen", "--days", "2013-01-03:2013-01-03", "--threshold", -5000)
+    result = watch(*days, "--threshold", -5000, "--max-hits", 1, "--json")
+    assert (result.code, result.err) == (0, "tct: stopped after 1 new hit, as many as were wanted\n")
+    assert [answer["key"] for answer in result.json["answers"]] == ["2013-01-01", "2013-01-03"]
+    assert result.json["unanswered"] == ["2013-01-02", "2013-01-04"]
+    assert result.json["stopped"] == "stopped after 1 new hit, as many as were wanted"
+    shown = watch(*days, "--threshold", -5000, "--max-hits", 1)
+    assert "not answered: 2013-01-04" in shown.out
+    assert shown.err == "tct: stopped after 1 new hit, as many as were wanted\n"
+    assert hits() == 3
+
+
+@pytest.mark.usefixtures("opened")
+def test_a_preview_says_how_many_keys_are_published():
+    watch("--by", "county", "--keys", "Kent")
+    words = ("--by", "county", "--keys", "Kent,Devon", "--preview")
+    assert "published before: 1 of 2: asked again it is free" in watch(*words).out
+    assert watch(*words, "--json").json[0]["repeats"] == 1

@@ -1,5 +1,8 @@
 """One suite for all ledgers."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from tests.ledger.asking import (
     QUERY,
@@ -16,6 +19,7 @@ from tests.ledger.asking import (
     told,
     yes,
 )
+from tests.ledger.published import answer_to, asked, batch_of, publish
 
 import targetcharge as tc
 from targetcharge.accounting.meter import Meter
@@ -348,3 +352,106 @@ def test_a_meter_that_was_opened_alone_shows_the_same_capacity(place):
     with opened(place) as session:
         alone = Meter.exact(tc.Budget(1.0, 1e-6), QUERY[6])
         assert session.meter.tariff.capacity == alone.tariff.capacity == 6
+
+
+# What a question published is found again.
+
+
+def free(answer):
+    return replace(answer, price=0.0, grains=(0,), repeat=True)
+
+
+def test_a_published_answer_is_found_by_its_question(bare):
+    ledger, most = bare
+    (hit,) = publish(ledger, most, lambda: answer_to(ledger, asked()))
+    publish(ledger, most, lambda: answer_to(ledger, asked("young")))
+    assert ledger.published([asked(), asked("none")]) == [(free(hit),), ()]
+    assert ledger.meters[0].hits == 2
+
+
+DIFFERENT = {"epsilon": 0.2, "prior": 5, "snapshot": 2, "question": "{}"}
+
+
+@pytest.mark.parametrize("field", DIFFERENT)
+def test_another_epsilon_prior_snapshot_or_record_is_another_question(bare, field):
+    ledger, most = bare
+    publish(ledger, most, lambda: answer_to(ledger, asked()))
+    other = asked()._replace(**{field: DIFFERENT[field]})
+    assert ledger.published([other]) == [()]
+    publish(ledger, most, lambda: answer_to(ledger, other, outcome=3))
+    assert [answer.outcome for (answer,) in ledger.published([asked(), other])] == [57, 3]
+
+
+def test_a_prior_may_be_an_integer_or_the_same_float(bare):
+    ledger, most = bare
+    publish(ledger, most, lambda: answer_to(ledger, asked(prior=5)))
+    assert ledger.published([asked(prior=5.0)]) == ledger.published([asked(prior=5)]) != [()]
+
+
+def test_misses_releases_and_answers_without_a_question_are_not_published(bare):
+    ledger, most = bare
+    for more in (
+        {"hit": False},
+        {"call": "release"},
+        {"call": "revise"},
+        {"call": "select ended"},
+        {"question": ""},
+    ):
+        publish(ledger, most, lambda more=more: answer_to(ledger, asked(), **more))
+    assert ledger.published([asked(), asked()._replace(question="")]) == [(), ()]
+
+
+def test_of_a_question_that_was_asked_again_the_last_answer_is_found(bare):
+    ledger, most = bare
+    publish(ledger, most, lambda: answer_to(ledger, asked(), outcome=1))
+    publish(ledger, most, lambda: answer_to(ledger, asked(), outcome=2, received=7.0))
+    assert [answer.outcome for (answer,) in ledger.published([asked()])] == [2]
+
+
+def test_several_answers_of_a_call_are_found_together_and_in_order(bare):
+    ledger, most = bare
+    two = Most(most.prices, 2)
+    for received in (1.0, 2.0):
+        publish(ledger, two, *[partial(answer_to, ledger, asked(), key=k, received=received) for k in "ba"])
+    publish(ledger, most, lambda: answer_to(ledger, asked("other")))
+    (found,) = ledger.published([asked()], most=3)
+    assert [(answer.key, answer.received) for answer in found] == [("b", 2.0), ("a", 2.0)]
+    assert [len(found) for found in ledger.published([asked()])] == [1]
+
+
+def test_of_a_selection_that_ended_early_no_more_is_found(bare):
+    ledger, most = bare
+    first, later = {"call": "select", "key": "a"}, {"call": "select", "key": "b", "question": ""}
+    end = {"call": "select ended", "hit": False, "question": ""}
+    parts = [partial(answer_to, ledger, asked(), **more) for more in (first, later, end)]
+    publish(ledger, Most(most.prices, 3), *parts)
+    publish(ledger, most, lambda: answer_to(ledger, asked("next"), **first))
+    (found,) = ledger.published([asked()], most=9)
+    assert [answer.key for answer in found] == ["a", "b"]
+
+
+def test_keys_whose_hit_is_published_are_found_by_their_places(bare):
+    ledger, most = bare
+    keys = ["b", 3, (1, "x"), "2024-01-31", True, 2.5]
+    publish(ledger, Most(most.prices, 3, answers=6), lambda: batch_of(ledger, asked(), keys, [1, 2, 4]))
+    found = ledger.published_keys(asked(), keys)
+    assert {place: answer.outcome for place, answer in found.items()} == {1: 10, 2: 20, 4: 40}
+    assert all(answer.repeat and answer.price == 0 and answer.hit for answer in found.values())
+    other = ledger.published_keys(asked(), [(1, "x"), "b", "3", *range(10, 800)])
+    assert {place: answer.outcome for place, answer in other.items()} == {0: 20}
+    assert ledger.published_keys(asked("young"), keys) == {}
+
+
+def test_what_a_call_that_broke_would_have_published_is_not_found(bare):
+    ledger, most = bare
+    ledger.reserve(most)
+    answer_to(ledger, asked())
+    ledger.forfeit("broken")
+    assert ledger.published([asked()]) == [()]
+
+
+def test_thousands_of_questions_are_looked_up_in_one_call(bare):
+    ledger, most = bare
+    publish(ledger, most, lambda: answer_to(ledger, asked("1777")))
+    found = ledger.published([asked(str(number)) for number in range(2000)])
+    assert [place for place, repeats in enumerate(found) if repeats] == [1777]

@@ -90,7 +90,7 @@ def test_a_ledger_of_an_earlier_version_goes_on(fixture):
         elif isinstance(one, tc.Session):
             answer = one.ask(yes) if name == "alternatives" else one.test(yes)
         else:
-            answer = one.above("age > 30", 100)
+            answer = one.above("age > 30", 100, again=True)
         assert answer.hit
         assert answer.seq > max(each["seq"] for each in holds["answers"])
         assert hits(one) == before + 1
@@ -101,6 +101,29 @@ def test_a_ledger_of_an_earlier_version_goes_on(fixture):
             answer.seq,
         ]
     assert verify(folder / "ledger.db") > 1
+
+
+TABLES = [each for each in ALL if each[1] in ("table", "frame", "appended") or each[1].startswith("individual")]
+
+
+@pytest.mark.parametrize("fixture", TABLES, indirect=True, ids="-".join)
+def test_what_an_earlier_version_published_is_a_repeat(fixture):
+    name, folder, holds = fixture
+    with opened_first(name, folder) as one:
+        hit = next(each for each in reversed(holds["answers"]) if each["hit"] and not each["key"])
+        where, threshold = hit["algorithm"].removeprefix("count(").split(") >= ")
+        before = one.meter.hits
+        repeat = one.above(where, int(threshold))
+        assert (repeat.repeat, repeat.seq, repeat.outcome) == (True, hit["seq"], hit["outcome"])
+        if name in ("table", "frame"):
+            published = [each for each in holds["answers"] if each["hit"] and ">= 2" in each["algorithm"]]
+            answers = one.watch("age > 30", by="age", keys=range(31, 34), threshold=2)
+            assert [(answer.key, answer.seq, answer.outcome) for answer in answers if answer.repeat] == [
+                (each["key"], each["seq"], each["outcome"]) for each in published
+            ]
+            assert published
+            before += sum(not answer.repeat for answer in answers.hits)
+        assert one.meter.hits == before
 
 
 @pytest.mark.parametrize("fixture", [each for each in ALL if each[1] == "killed"], indirect=True, ids="-".join)

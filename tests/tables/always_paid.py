@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.goodness import BufferedEntropy
+from tests.tables.anew import anew
 from tests.tables.noise import silence
 
 import targetcharge as tc
@@ -30,7 +31,7 @@ FRAME = pd.DataFrame(
 
 
 def opened(source, meter="sparse", *, unit="unit", **options):
-    return tc.open(source, unit=unit, **({"hits": HITS} | METERS[meter] | options))
+    return anew(tc.open(source, unit=unit, **({"hits": HITS} | METERS[meter] | options)))
 
 
 class Picks(list):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from tests.sessions.scripted import budget_of
+from tests.tables.anew import anew
 
 import targetcharge as tc
 from targetcharge.tables.individual import UnitMeters
@@ -16,7 +17,7 @@ def opened(source, hits=3, *, unit="unit", meter="exact", **options):
     budget = options.pop("budget", None) or budget_of(hits, EPSILON, meter=meter)
     tests = [tc.NotPrior(None)]  # declared, so that an exact meter takes more than at-least questions
     found = {"query_epsilon": EPSILON, "meter": meter, "charging": "individual", "targets": tests, **options}
-    return tc.open(source, unit=unit, budget=budget, **found)
+    return anew(tc.open(source, unit=unit, budget=budget, **found))
 
 
 def crowd(*groups):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from tests.sessions.scripted import budget_of
+from tests.tables.anew import anew
 
 import targetcharge as tc
 
@@ -62,7 +63,7 @@ def opened(made=None, hits=20, *, unit="patient", meter="exact", **options):
     """Open a table with this many hits."""
     made = table() if made is None else made
     budget = options.pop("budget", None) or budget_of(hits, EPSILON, meter=meter)
-    return tc.open(made, unit=unit, budget=budget, query_epsilon=EPSILON, meter=meter, **options)
+    return anew(tc.open(made, unit=unit, budget=budget, query_epsilon=EPSILON, meter=meter, **options))
 
 
 def near(found, truth, most=NEAR):

@@ -20,7 +20,7 @@ A = "kind = 'a'"
 def test_answers_become_tables_of_every_kind():
     with opened() as t:
         answers = t.watch(None, ["kind", "old"], [("a", True), ("b", True)], 2000)
-    names = ["kind", "old", "outcome", "hit", "low", "high", "scale", "seq"]
+    names = ["kind", "old", "outcome", "hit", "low", "high", "scale", "seq", "repeat"]
     found = answers.columns()
     assert list(found) == names
     assert found["kind"] == ["a", "b"]
@@ -134,7 +134,7 @@ def test_keys_are_of_their_declared_kind_in_frames():
         assert quantiles.to_arrow().schema.types[:2] == [pa.float64(), pa.float64()]
 
 
-@pytest.mark.parametrize("name", ["outcome", "hit", "low", "high", "scale", "seq", "question", "key"])
+@pytest.mark.parametrize("name", ["outcome", "hit", "low", "high", "scale", "seq", "repeat", "question", "key"])
 def test_a_column_of_keys_may_be_called_like_one_of_the_answers(name):
     made = table().rename_columns({"kind": name, "old": name + "_"})
     with opened(made) as t:
@@ -144,13 +144,13 @@ def test_a_column_of_keys_may_be_called_like_one_of_the_answers(name):
             assert found["hit"] == [True, False]
             assert found["seq"] == [answer.seq for answer in answers]
             assert next(iter(found.values())) == ["a", "c"]
-            assert len(found) == 6 + len(keys[0]) if isinstance(keys[0], tuple) else len(found) == 7
+            assert len(found) == 7 + len(keys[0]) if isinstance(keys[0], tuple) else len(found) == 8
             assert answers.to_arrow().num_columns == len(found)
 
 
 def test_no_answers_are_a_table_too():
     empty = tc.Answers([])
-    assert empty.to_pandas().shape == (0, 8)
-    assert empty.to_polars().shape == (0, 8)
+    assert empty.to_pandas().shape == (0, 9)
+    assert empty.to_polars().shape == (0, 9)
     assert empty.to_arrow().num_rows == 0
     assert repr(empty) == "<0 answers, 0 hits>"

@@ -248,7 +248,7 @@ def rising():
 SUM = tc.questions.sum("fee", 0, 10, grid=1)
 CALLS = {
     "a sum": lambda t: t.count(SUM),
-    "a change of a sum": lambda t: t.count(SUM, prior=10**6),
+    "a change of a sum": lambda t: t.count(SUM, prior=10**6, tolerance=0),
     "a sum above a threshold": lambda t: t.above(SUM, 1),
     "a release": lambda t: t.release(tc.questions.count(SUM), 1),
     "a mean": lambda t: t.mean("fee", 0, 10, grid=1),

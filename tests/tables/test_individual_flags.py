@@ -7,6 +7,7 @@ import math
 
 import pyarrow as pa
 import pytest
+from tests.tables.anew import anew
 from tests.tables.exploring import explore
 from tests.tables.judged import chosen, claim_of, verdict
 from tests.tables.tiny import TESTS, budget, frames, opener, own, total
@@ -132,7 +133,7 @@ def growing():
             sources[side][0], "u", budget(2.0, 1), query_epsilon=2.0, charging="individual", targets=TESTS
         )
         appended[id(table)] = sources[side][1]
-        return table
+        return anew(table)
 
     def game(twins):
         for group in (1, 2):
@@ -191,7 +192,8 @@ def two_sessions(folder):
     def opened(side):
         asked = {"query_epsilon": 2.0, "charging": "individual", "targets": TESTS}
         place = folder / f"{next(places)}.db"
-        return Two([tc.open(ALONE[side], "u", budget(2.0, 1), ledger=place, **asked) for _ in range(2)])
+        tables = [tc.open(ALONE[side], "u", budget(2.0, 1), ledger=place, **asked) for _ in range(2)]
+        return Two(list(map(anew, tables)))
 
     def game(twins):
         hits = 0

@@ -37,7 +37,7 @@ NO_NUMBERS = {
 
 ASKING = {
     "above": ("threshold", lambda t, it: t.above(None, it)),
-    "above with a prior": ("threshold", lambda t, it: t.above(None, it, prior=5)),
+    "above with a prior": ("threshold", lambda t, it: t.above(None, it, prior=5, tolerance=0)),
     "low": ("low", lambda t, it: t.between(None, it, 10)),
     "high": ("high", lambda t, it: t.between(None, 5, it)),
     "side": ("threshold", lambda t, it: t.side(None, it)),

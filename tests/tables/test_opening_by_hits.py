@@ -16,6 +16,7 @@ from tests.offset_noise import noise_of
 from tests.refusals import every
 from tests.sizes import size, spread
 from tests.tables.always_paid import seeded
+from tests.tables.anew import anew
 from tests.tables.tiny import quick
 
 import targetcharge as tc
@@ -51,7 +52,8 @@ SHARED = ("sparse", "pure", "exact", "renyi")
 
 
 def opened(name="sparse", source=None, **options):
-    return tc.open(FRAME if source is None else source, "u", **({"budget": BUDGET} | METERS[name] | options))
+    given = {"budget": BUDGET} | METERS[name] | options
+    return anew(tc.open(FRAME if source is None else source, "u", **given))
 
 
 # What is said, and how.

@@ -184,7 +184,7 @@ def spending(t):
 CALLS = {
     "above": lambda t: t.above(ONES, 5),
     "count": lambda t: t.count(ONES),
-    "changed": lambda t: t.count(ONES, prior=5),
+    "changed": lambda t: t.count(ONES, prior=5, tolerance=0),
     "sum": lambda t: t.sum_above("age", 0, 9, threshold=5),
     "distinct": lambda t: t.distinct_above("age", 5),
     "watch": lambda t: t.watch(None, "kind", ["a"], 5),

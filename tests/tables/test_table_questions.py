@@ -136,7 +136,7 @@ def test_a_count_that_falls_below_the_threshold_costs_and_publishes_nothing():
 def test_a_miss_or_nothing_is_no_prior():
     with opened() as t:
         miss = t.above(B, 5000)
-        again = t.above(B, 5000, prior=miss)
+        again = t.above(B, 5000, prior=miss, tolerance=0)
         assert (again.outcome, again.hit, again.prior) == (None, False, None)
         assert t.above(A, 3000, prior=None).hit
 
@@ -155,7 +155,7 @@ def test_a_side_is_no_prior():
     with opened(meter="renyi") as t:
         side = t.side(A, 3000)
         with pytest.raises(tc.InvalidParameter, match="prior is"):
-            t.count(A, prior=side)
+            t.count(A, prior=side, tolerance=0)
 
 
 def test_the_prior_of_a_sum_is_in_its_own_unit():
@@ -290,7 +290,7 @@ def test_a_question_as_a_value_is_released_too():
     with opened() as t:
         assert near(t.release(q.count(A), lambda count: count > -1000), 6000)
         with pytest.raises(tc.InvalidParameter, match="without a prior"):
-            t.release(q.count(A, prior=5), lambda count: count > -1000)
+            t.release(q.count(A, prior=5, tolerance=0), lambda count: count > -1000)
 
 
 def test_a_prepared_question_is_asked_as_it_is_and_only_of_a_table_like_its_own():

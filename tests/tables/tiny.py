@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 
 import pandas as pd
+from tests.tables.anew import anew
 
 import targetcharge as tc
 from targetcharge.accounting import exact_epsilon, renyi_epsilon
@@ -107,7 +108,7 @@ def budget(epsilon, hits, meter="exact", delta=0.02):
     return tc.Budget(whole * (1 + 1e-9), delta)
 
 
-def opener(tables, epsilon, hits, meter="exact", delta=0.02, more=1.0):
+def opener(tables, epsilon, hits, meter="exact", delta=0.02, more=1.0, *, repeats=False):
     """Return what opens one of two frames, with a budget for every individual.
 
     Args:
@@ -117,13 +118,15 @@ def opener(tables, epsilon, hits, meter="exact", delta=0.02, more=1.0):
         meter: "exact" or "renyi".
         delta: of the budget. With a larger one the Rényi order is lower, and fewer questions tell much.
         more: times the budget that the hits cost.
+        repeats: whether a question whose hit is published is a repeat, and not asked.
     """
     whole = budget(epsilon, hits, meter, delta)
     whole = tc.Budget(whole.epsilon * more, whole.delta)
 
     def opened(side):
-        return tc.open(
+        table = tc.open(
             tables[side], "u", whole, query_epsilon=epsilon, charging="individual", meter=meter, targets=TESTS
         )
+        return table if repeats else anew(table)
 
     return opened

@@ -105,7 +105,7 @@ def wandering(seed, meter):
     menu = RENYI if meter == "renyi" else MENU
     some = tuple(str(word) for word in rng.choice(menu, int(rng.integers(1, 4))))
     delta = float(rng.choice([0.02, 0.3]))
-    opened = opener(frames(**units), epsilon, hits, meter, delta)
+    opened = opener(frames(**units), epsilon, hits, meter, delta, repeats=True)
     return Wanderer(seed, some, epsilon, int(rng.integers(3, 6))), opened
 
 

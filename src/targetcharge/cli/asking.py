@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import targetcharge as tc
 from targetcharge.cli.errors import Mistake
-from targetcharge.cli.results import Results, note, show, show_previews, standing
+from targetcharge.cli.results import Results, is_new_hit, note, show, show_previews, standing
 from targetcharge.errors import ComputationFailed, InvalidParameter, TargetChargeError
 from targetcharge.ledger import terms_at
 from targetcharge.markup import counted
@@ -160,8 +160,8 @@ def run(source: str, options: TableOptions, output: OutputOptions, check: Check)
     """Open a table, check the questions, and ask or preview them."""
     opening = opening_of(source, options)
     if output.preview:
-        with (rehearsed if is_first(opening) else opened)(opening, check) as (_, checked):
-            show_previews(checked.previews, output)
+        with (rehearsed if is_first(opening) else opened)(opening, check) as (table, checked):
+            show_previews(checked.previews if is_first(opening) else checked.preview(table), output)
     else:
         with ExitStack() as until_printed:
             show(_asked(opening, check, until_printed), output)
@@ -190,9 +190,11 @@ def _asked(opening: TableOpening, check: Check, until_printed: ExitStack) -> Res
     return results
 
 
-def _gather(checked: Checked, table: tc.Table, stop: Stop) -> tuple[list[tc.Answer], TargetChargeError | None]:
+def _gather(
+    checked: Checked, table: tc.Table, stop: Stop
+) -> tuple[list[tc.Answer | None], TargetChargeError | None]:
     """Return all answers, and what ended the asking early; with a bar if the error stream is a terminal."""
-    answers: list[tc.Answer] = []
+    answers: list[tc.Answer | None] = []
     error: TargetChargeError | None = None
     console = Console(stderr=True)
     columns = (
@@ -207,7 +209,7 @@ def _gather(checked: Checked, table: tc.Table, stop: Stop) -> tuple[list[tc.Answ
             for batch in checked.batches(table):
                 answers += batch
                 if not bar.disable:
-                    meter = _meter(sum(answer.hit for answer in answers), table)
+                    meter = _meter(sum(map(is_new_hit, answers)), table)
                     bar.update(task, description="asking", completed=len(answers), meter=meter)
                 if stop.wanted:
                     break

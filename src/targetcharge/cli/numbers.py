@@ -10,7 +10,7 @@ import typer
 import targetcharge as tc
 from targetcharge.cli.asking import run
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
-from targetcharge.cli.options import OutputOptions, Source, TableOptions, grouped
+from targetcharge.cli.options import CallOptions, OutputOptions, Source, TableOptions, grouped
 from targetcharge.cli.questions import Item, whole
 from targetcharge.cli.results import Checked
 from targetcharge.cli.tables import Where, checked_items, checked_keys
@@ -18,6 +18,7 @@ from targetcharge.cli.tables import Where, checked_items, checked_keys
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from targetcharge.tables.preview import Preview
     from targetcharge.tables.questions import Single
 
 Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column of numbers.", show_default=False)]
@@ -44,12 +45,14 @@ class Bounds:
 
 
 @grouped
-def count(source: Source, where: Rows = None, *, table: TableOptions, output: OutputOptions) -> None:
+def count(
+    source: Source, where: Rows = None, *, call: CallOptions, table: TableOptions, output: OutputOptions
+) -> None:
     """Publish the noisy number of units with a row that counts; it costs a hit, whatever it is.
 
     Example: tct count visits.parquet "age > 65" --unit patient --epsilon 3 --delta 1e-6
     """
-    _ask(source, tc.questions.count(where), table, output)
+    _ask(source, tc.questions.count(where), call, table, output)
 
 
 @grouped
@@ -59,6 +62,7 @@ def total(
     where: Rows = None,
     *,
     bounds: Bounds,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -67,7 +71,7 @@ def total(
     Example: tct sum visits.parquet cost --lower 0 --upper 500
     """
     asked = tc.questions.sum(column, *bounds.given, where, grid=bounds.grid)
-    _ask(source, tc.questions.count(asked), table, output)
+    _ask(source, tc.questions.count(asked), call, table, output)
 
 
 @grouped
@@ -77,6 +81,7 @@ def mean(
     where: Rows = None,
     *,
     bounds: Bounds,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -84,7 +89,7 @@ def mean(
 
     Example: tct mean visits.parquet cost --lower 0 --upper 500
     """
-    _ask(source, tc.questions.mean(column, *bounds.given, where, grid=bounds.grid), table, output)
+    _ask(source, tc.questions.mean(column, *bounds.given, where, grid=bounds.grid), call, table, output)
 
 
 @grouped
@@ -95,6 +100,7 @@ def quantile(
     *,
     q: Annotated[list[float], typer.Option("-q", help="A share of the units, such as 0.5; each costs a hit.")],
     bounds: Bounds,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -109,12 +115,16 @@ def quantile(
         labels = [(float(share),) for share in question.shares]
 
         def batches(asked: tc.Table) -> Iterator[Sequence[tc.Answer]]:
-            answers = asked.ask_quantiles(prepared)
+            answers = asked.ask_quantiles(prepared, again=call.again)
             yield answers
             if answers.refusal is not None:
                 raise answers.refusal
 
-        return Checked([opened.preview(prepared)], batches, len(labels), ("q",), labels, by_key=True, selects=True)
+        def preview(asked: tc.Table) -> Sequence[Preview]:
+            return [asked.preview(prepared)]
+
+        many = len(labels), ("q",), labels
+        return Checked(preview(opened), preview, batches, *many, by_key=True, selects=True)
 
     run(source, table, output, checked)
 
@@ -126,6 +136,7 @@ def histogram(
     where: Where = None,
     per_unit: Annotated[int, typer.Option(help="How many keys a unit counts for at most.")] = 1,
     keys: KeyOptions,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -135,8 +146,8 @@ def histogram(
     """
     declared = WrittenKeys.of(keys)
     question = tc.questions.histogram(where, declared.by, None, per_unit)
-    run(source, table, output, lambda opened: checked_keys(opened, declared, question))
+    run(source, table, output, lambda opened: checked_keys(opened, declared, question, again=call.again))
 
 
-def _ask(source: str, question: Single, table: TableOptions, output: OutputOptions) -> None:
-    run(source, table, output, lambda opened: checked_items(opened, [Item(question)]))
+def _ask(source: str, question: Single, call: CallOptions, table: TableOptions, output: OutputOptions) -> None:
+    run(source, table, output, lambda opened: checked_items(opened, [Item(question, again=call.again)]))

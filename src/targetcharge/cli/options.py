@@ -124,6 +124,23 @@ class TableOptions:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class CallOptions:
+    """How questions are asked."""
+
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Ask, and pay, also where the answer is published: else that is told, free."),
+    ] = False
+
+
+MaxHits = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="NUMBER", help="Stop after so many new hits.", show_default=False),
+]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """How answers are printed."""
 

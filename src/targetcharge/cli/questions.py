@@ -11,9 +11,10 @@ dear,,50000,fare,0,100
   threshold: 1200
 - {name: dear, sum: fare, lower: 0, upper: 100, threshold: 50000}
 - {name: middle, quantile: fare, q: 0.5, lower: 0, upper: 100}
+- {name: all, count: true}
 
 >>> question_of({"where": "age > 65", "threshold": 1200})
-Above(what=Count(where='age > 65'), threshold=1200, prior=None, tolerance=0)
+Above(what=Count(where='age > 65'), threshold=1200, prior=None, tolerance=None)
 >>> question_of({"mean": "fare", "lower": 0, "upper": 100})
 Mean(what=Value(column='fare', lower=0, upper=100, where=None, grid=None))
 >>> read_fields("rules.yaml, item 1", {"threshold": "4e4", "where": None}, {"threshold": number, "where": text})
@@ -36,6 +37,7 @@ from targetcharge.cli.errors import Mistake, line, written_at
 from targetcharge.errors import InvalidParameter, did_you_mean
 from targetcharge.markup import counted
 from targetcharge.tables import questions
+from targetcharge.tables.measured import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,10 +111,11 @@ def whole_number(name: str, value: object) -> int:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return yes or no."""
-    if not isinstance(value, bool):
+    """Return yes or no, also one that is written as text, as in CSV."""
+    said = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(said, bool):
         raise InvalidParameter(name, value, "true or false")
-    return value
+    return said
 
 
 def read_csv(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
@@ -179,7 +182,7 @@ _FIELDS: Final[dict[str, Reader]] = (
     | dict.fromkeys(("threshold", "low", "high", "side", "prior"), number)
     | {"tolerance": tolerance}
     | dict.fromkeys(_VALUES, text)
-    | {"q": number}
+    | {"q": number, "count": flag, "again": flag}
 )
 
 _OF_KEYS: Final = frozenset(("by", "keys", "k", "histogram", "watch", "top"))
@@ -194,19 +197,22 @@ class Item(NamedTuple):
         name: what the user calls it.
         place: where it is written, such as "questions.csv, line 3"; empty on the command line.
         names: what parameters of the library are called there, if otherwise.
+        again: whether it is asked also where its hit is published.
     """
 
     question: Single | Quantiles
     name: str = ""
     place: str = ""
     names: Mapping[str, str] = {}
+    again: bool = False
 
 
 def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Single | Quantiles:
     """Return the question that fields describe; what is not given is not there. Errors name them as `spell` does.
 
     They are where, threshold, between (low and high), side, sum, lower, upper, grid, distinct, per_unit, prior and
-    tolerance; or mean, or quantile and q, with where, lower, upper and grid.
+    tolerance; or mean, or quantile and q, with where, lower, upper and grid. A number that is published whatever
+    it is, which always costs, is asked by `count`.
     """
     values = [name for name in _VALUES if name in fields]
     if values:
@@ -222,7 +228,10 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Single | Quant
         raise InvalidParameter(spell("threshold"), None, f"given with {spell('distinct')}")
     if "prior" in fields and forms not in ([], ["threshold"]):
         raise InvalidParameter(spell("prior"), fields["prior"], f"left out where {spell(forms[0])} is given")
-    change = fields.get("prior"), fields.get("tolerance", 0)
+    change = fields.get("prior"), fields.get("tolerance")
+    if "prior" in fields and "tolerance" not in fields:
+        raise InvalidParameter(spell("tolerance"), None, TOLERANCE)
+    _check_count(forms, fields, spell)
     match forms:
         case ["threshold"]:
             return questions.above(what, fields["threshold"], *change)
@@ -232,6 +241,20 @@ def question_of(fields: Mapping[str, Any], spell: Spell = str) -> Single | Quant
             return questions.side(what, fields["side"])
         case _:
             return questions.count(what, *change)
+
+
+def _check_count(forms: Sequence[str], fields: Mapping[str, Any], spell: Spell) -> None:
+    """Refuse a question with nothing that keeps its answer free, unless it says that it counts; and both."""
+    free = [*forms, *(["prior"] if "prior" in fields else [])]
+    if fields.get("count"):
+        if free:
+            raise InvalidParameter(spell(free[0]), _written(fields[free[0]]), "left out where count is given")
+    elif not free:
+        command = "tct sum" if "sum" in fields else "tct count"
+        by_name = "count: true" if spell("count") == "count" else command
+        others = " or ".join(map(spell, (*_FORMS[1:], "prior")))
+        expected = f"given, or {others}. The number itself always costs, whatever it is: {by_name} publishes it"
+        raise InvalidParameter(spell("threshold"), None, expected)
 
 
 def _of_values(asked: str, fields: Mapping[str, Any], spell: Spell) -> Single | Quantiles:
@@ -333,11 +356,11 @@ def _item(place: str, fields: dict[str, Any]) -> Item:
         raise Mistake(place, f"{other} is None; it must be given with {ends[0]}")
     if ends:
         fields["between"] = fields.pop("low"), fields.pop("high")
-    name = fields.pop("name", "")
+    name, again = fields.pop("name", ""), fields.pop("again", False)
     with written_at(place):
         if not fields.keys() & _HAVE_BOUNDS:
             for end in (*_BOUNDS, "grid"):
                 if end in fields:
                     raise InvalidParameter(end, fields[end], "given with sum, mean or quantile")
         question = question_of(fields)
-    return Item(question, name, place, names_of(question))
+    return Item(question, name, place, names_of(question), again)

@@ -20,6 +20,7 @@ from targetcharge.cli.words import listed
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger import Unit, words
 from targetcharge.markup import counted
+from targetcharge.tables.answers import enough
 from targetcharge.tables.individual.departures import in_words
 from targetcharge.tables.prepared import TAKING_PART
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from targetcharge.tables.description import Description
     from targetcharge.tables.preview import MarginOf, Preview
 
-_COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq")
+_COLUMNS: Final = ("outcome", "hit", "price", "low", "high", "scale", "seq", "repeat")
 _WIDE: Final = 100_000
 
 _NOTHING: Final = frozenset((words.PICKED, ""))
@@ -50,23 +51,29 @@ class Checked:
     """Questions that were checked against a table, and not asked yet.
 
     Attributes:
-        batches: asks a table for them, and yields answers that leave together.
+        previews: of each question; of one about keys, of all of them.
+        preview: tells them of a table with a ledger, which knows what is published.
+        batches: asks a table for them, and yields answers that leave together; None for a question that was not
+            asked, if they are not about keys.
         most: how many answers there will be at most.
         heads: what tells questions apart: ("question",), ("name", "question"), or the columns of the keys.
         labels: of each question a value for each head.
         by_key: whether the heads are the columns of keys.
         selects: whether only the best of the questions are answered, as by a top.
         of_a_unit: the most hits that one of the questions may charge a unit.
+        max_hits: how many new hits end the asking; None for any number.
     """
 
     previews: Sequence[Preview]
-    batches: Callable[[tc.Table], Iterable[Sequence[tc.Answer]]]
+    preview: Callable[[tc.Table], Sequence[Preview]]
+    batches: Callable[[tc.Table], Iterable[Sequence[tc.Answer | None]]]
     most: int
     heads: tuple[str, ...]
     labels: Sequence[tuple[object, ...]]
     by_key: bool
     selects: bool = False
     of_a_unit: int = 1
+    max_hits: int | None = None
 
 
 @final
@@ -75,13 +82,14 @@ class Results:
     """What came of asking.
 
     Attributes:
+        gathered: the answers in order; None for a question that was not asked, if they are not about keys.
         checked: what was asked.
         standing: of the meter, as plain data.
         error: what ended the asking early; None if nothing or Ctrl-C did.
         hurried: whether Ctrl-C was pressed twice: then the ledger may hold more than the answers.
     """
 
-    answers: Sequence[tc.Answer]
+    gathered: Sequence[tc.Answer | None]
     checked: Checked
     standing: dict[str, Any]
     ledger: str
@@ -94,26 +102,40 @@ class Results:
         """Return why the asking ended early; empty if it did not."""
         if self.interrupted:
             return "stopped by Ctrl-C"
+        if self.error is None and self.unanswered and self.checked.max_hits is not None:
+            return enough(self.checked.max_hits)
         return "" if self.error is None else sentence(self.error)
+
+    @property
+    def answers(self) -> Sequence[tc.Answer]:
+        """Return the answers in order."""
+        return [answer for answer in self.gathered if answer is not None]
 
     @property
     def unanswered(self) -> Sequence[tuple[object, ...]]:
         """Return a value for each head of every question without an answer."""
+        labels = self.checked.labels
         if self.checked.selects:
-            return () if self.answers or not self.stopped else self.checked.labels
-        return self.checked.labels[len(self.answers) :]
+            return () if self.answers or (self.error is None and not self.interrupted) else labels
+        if self.checked.by_key:
+            known = {answer.key for answer in self.answers}
+            return [label for label in labels if (label if len(label) > 1 else label[0]) not in known]
+        return [label for place, label in enumerate(labels) if self._given(place) is None]
+
+    def _given(self, place: int) -> tc.Answer | None:
+        return self.gathered[place] if place < len(self.gathered) else None
 
     @property
     def hits(self) -> int:
-        """Return how many answers cost; all numbers of a histogram are one."""
-        return len({answer.seq for answer in self.answers if answer.hit})
+        """Return how many answers cost; all numbers of a histogram are one, and repeats none."""
+        return len({answer.seq for answer in self.answers if is_new_hit(answer)})
 
     def labels(self) -> list[tuple[object, ...]]:
         """Return a value for each head of every answer."""
         if self.checked.by_key:
             return [answer.key if isinstance(answer.key, tuple) else (answer.key,) for answer in self.answers]
-        pairs = zip(self.checked.labels, self.answers, strict=False)
-        return [(*label[:-1], answer.algorithm) for label, answer in pairs]
+        pairs = zip(self.checked.labels, self.gathered, strict=False)
+        return [(*label[:-1], answer.algorithm) for label, answer in pairs if answer is not None]
 
     def plain(self) -> dict[str, object]:
         """Return plain data."""
@@ -124,7 +146,7 @@ class Results:
                 "question": answer.algorithm,
                 "key": answer.key,
                 "outcome": _plain_outcome(answer.outcome),
-                **{name: getattr(answer, name) for name in ("hit", "price", "interval", "scale", "seq")},
+                **{name: getattr(answer, name) for name in ("hit", "price", "interval", "scale", "seq", "repeat")},
             }
             for label, answer in zip(self.labels(), self.answers, strict=True)
         ]
@@ -144,11 +166,17 @@ class Results:
         rows: list[tuple[object, ...]] = [(*self.checked.heads, *_COLUMNS)]
         for label, answer in zip(self.labels(), self.answers, strict=True):
             cost, ends = (answer.hit, answer.price), answer.interval or (None, None)
-            rows.append((*label, _plain_outcome(answer.outcome), *cost, *ends, answer.scale, answer.seq))
+            facts = answer.scale, answer.seq, answer.repeat
+            rows.append((*label, _plain_outcome(answer.outcome), *cost, *ends, *facts))
         rows += [(*label, *[None] * len(_COLUMNS)) for label in self.unanswered]
         for row in rows:
             writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
         return text.getvalue()
+
+
+def is_new_hit(answer: tc.Answer | None) -> bool:
+    """Return whether an answer cost something now: it is a hit, and was not published before."""
+    return answer is not None and answer.hit and not answer.repeat
 
 
 def _plain_outcome(outcome: object) -> object:
@@ -217,6 +245,8 @@ def show(results: Results, output: OutputOptions) -> None:
         more = f"; what was paid for and is not shown is in {results.ledger}" if results.hurried else ""
         note(f"{results.stopped}: {published} and paid for{more}")
         raise typer.Exit(INTERRUPTED)
+    if results.stopped:
+        note(results.stopped)
 
 
 def _show(results: Results) -> None:
@@ -224,7 +254,7 @@ def _show(results: Results) -> None:
     pairs = zip(results.labels(), answers, strict=True)
     rows = [(answer, [*map(str, label), *_words(answer)]) for label, answer in pairs]
     if results.checked.by_key:
-        _show_keys(results, [row[:-1] for answer, row in rows if answer.hit], out)
+        _show_keys(results, [row for answer, row in rows if answer.hit], out)
     elif len(answers) == 1 and not results.unanswered and len(results.checked.heads) == 1:
         out.print(str(answers[0]))
     elif answers:
@@ -243,7 +273,9 @@ def _show_keys(results: Results, hits: list[list[str]], out: Console) -> None:
         names = {answer.algorithm for answer in answers}
         out.print(answers[0].algorithm if len(names) == 1 else preview.question)
     if hits:
-        heads = [*results.checked.heads, "noisy value", "95% interval"]
+        if not any(answer.repeat for answer in answers):
+            hits = [row[:-1] for row in hits]
+        heads = [*results.checked.heads, "noisy value", "95% interval", "cost"][: len(hits[0])]
         columns = [column for column in zip(heads, *hits, strict=True) if not _NOTHING.issuperset(column[1:])]
         out.print(grid([head for head, *_ in columns], zip(*(cells for _, *cells in columns), strict=True)))
         if preview.margin_of in _ERRORS and not any(answer.interval for answer in answers):
@@ -254,7 +286,7 @@ def _show_keys(results: Results, hits: list[list[str]], out: Console) -> None:
 
 def _words(answer: tc.Answer) -> tuple[str, str, str]:
     """Return answer, interval and cost."""
-    cost = f"{answer.price:.4g}" if answer.hit else "free"
+    cost = f"{answer.price:.4g}" if is_new_hit(answer) else words.REPEAT if answer.repeat else "free"
     return words.outcome(answer), markup.interval(answer.interval), cost
 
 
@@ -263,9 +295,10 @@ def _closing(results: Results) -> str:
     left = "" if standing["hits_left"] is None else f", {counted(standing['hits_left'], 'hit')} left"
     if standing["charging"] == "individual":
         left = ""
-    answered = f"{len(results.answers):,} answered, {counted(results.hits, 'hit')}{_price(results)}{left}."
+    hits = f"{counted(results.hits, 'hit')}{_price(results)}{_before(results)}"
     return (
-        f"{answered}{_whose(standing)} All that is ever published with {results.ledger} is"
+        f"{len(results.answers):,} answered, {hits}{left}.{_whose(standing)}"
+        f" All that is ever published with {results.ledger} is"
         f" ({budget['epsilon']:g}, {budget['delta']:g})-differentially private for {Unit(**standing['unit'])}."
     )
 
@@ -276,6 +309,12 @@ def _whose(standing: dict[str, Any]) -> str:
         return ""
     each, departed = counted(standing["hits_left"], "hit"), in_words(standing["may_have_left"])
     return f" Each unit takes part in {each} at most, and numbers are {TAKING_PART}; {departed}."
+
+
+def _before(results: Results) -> str:
+    """Return how many answers were published before, if any were."""
+    repeats = len({answer.seq for answer in results.answers if answer.repeat})
+    return f", {repeats:,} published before" if repeats else ""
 
 
 def _price(results: Results) -> str:

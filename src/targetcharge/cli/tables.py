@@ -6,6 +6,8 @@ import json
 import math
 from dataclasses import dataclass, replace
 from glob import has_magic
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast, final
 
@@ -15,9 +17,19 @@ import targetcharge as tc
 from targetcharge.cli.asking import leaving, rehearsed, run, types_of
 from targetcharge.cli.errors import Mistake, given_by, option, written_at
 from targetcharge.cli.keys import KeyOptions, WrittenKeys
-from targetcharge.cli.options import Json, NumberOptions, OutputOptions, Source, TableOptions, given, grouped
+from targetcharge.cli.options import (
+    CallOptions,
+    Json,
+    MaxHits,
+    NumberOptions,
+    OutputOptions,
+    Source,
+    TableOptions,
+    given,
+    grouped,
+)
 from targetcharge.cli.questions import Item, names_of, question_of, read_items, tolerance, what_of, whole
-from targetcharge.cli.results import Checked, console, grid
+from targetcharge.cli.results import Checked, console, grid, is_new_hit
 from targetcharge.errors import InvalidKey
 from targetcharge.sessions.opening import MEMORY
 from targetcharge.tables.numbers import grouped as grouped_counts
@@ -36,6 +48,7 @@ from targetcharge.tables.snapshots import Snapshots
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from targetcharge.errors import Refused
     from targetcharge.tables import Answers
     from targetcharge.tables.prepared import Prepared
     from targetcharge.tables.preview import Preview
@@ -86,7 +99,7 @@ def describe(
 @final
 @dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
-    """What costs, and what else a question is about. With none of them the noisy count is published, and costs."""
+    """What costs, and what else a question is about."""
 
     threshold: Annotated[
         float | None, typer.Option(help="Publish the noisy number if it is at least this; that costs.")
@@ -124,7 +137,9 @@ def ask(
     ] = None,
     *,
     asked: QuestionOptions,
+    max_hits: MaxHits = None,
     number: NumberOptions,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -132,7 +147,9 @@ def ask(
 
     Example: tct ask visits.parquet "age > 65" --threshold 1200 --unit patient --epsilon 3 --delta 1e-6
 
-    A miss is free and no error. Exit codes: 2 mistake, 3 refused or budget spent, 4 ledger, 5 computation failed,
+    A miss is free and no error, and so is what was published before.
+
+    Exit codes: 2 mistake, 3 refused or budget spent, 4 ledger, 5 computation failed,
     7 table cannot be read, 130 Ctrl-C.
     """
     fields = given(asked, number, where=where)
@@ -141,13 +158,15 @@ def ask(
     file = fields.pop("questions", None)
     if file is None:
         question = question_of(fields, option)
-        items = [Item(question, names=names_of(question, option))]
+        items = [Item(question, names=names_of(question, option), again=call.again)]
+        if max_hits is not None:
+            raise Mistake("--max-hits", "only with --questions: this is one question")
     elif fields:
         written = "WHERE" if where is not None else option(next(iter(fields)))
         raise Mistake(written, "not together with --questions: the file says it for each question")
     else:
-        items = read_items(file)
-    run(source, table, output, lambda opened: checked_items(opened, items))
+        items = [item._replace(again=item.again or call.again) for item in read_items(file)]
+    run(source, table, output, lambda opened: checked_items(opened, items, max_hits))
 
 
 @grouped
@@ -158,8 +177,10 @@ def watch(
         float, typer.Option(help="Publish the noisy number of a key if it is at least this; that costs.")
     ],
     where: Where = None,
+    max_hits: MaxHits = None,
     keys: KeyOptions,
     number: NumberOptions,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -169,8 +190,8 @@ def watch(
     """
     what = what_of(given(number, where=where), option)
     declared = WrittenKeys.of(keys)
-    question = tc.questions.watch(what, declared.by, None, whole(threshold))
-    run(source, table, output, lambda opened: checked_keys(opened, declared, question))
+    question, again = tc.questions.watch(what, declared.by, None, whole(threshold)), call.again
+    run(source, table, output, lambda opened: checked_keys(opened, declared, question, max_hits, again=again))
 
 
 @grouped
@@ -185,6 +206,7 @@ def top(
     threshold: Annotated[float | None, typer.Option(help="Publish no number below this.")] = None,
     keys: KeyOptions,
     number: NumberOptions,
+    call: CallOptions,
     table: TableOptions,
     output: OutputOptions,
 ) -> None:
@@ -196,26 +218,26 @@ def top(
     declared = WrittenKeys.of(keys)
     least = None if threshold is None else whole(threshold)
     question = tc.questions.top(what, declared.by, None, k, values=values, threshold=least)
-    run(source, table, output, lambda opened: checked_keys(opened, declared, question))
+    run(source, table, output, lambda opened: checked_keys(opened, declared, question, again=call.again))
 
 
-def checked_items(table: tc.Table, items: Sequence[Item]) -> Checked:
+def checked_items(table: tc.Table, items: Sequence[Item], max_hits: int | None = None) -> Checked:
     """Return questions with one answer each; a mistake in one of them names its place."""
     prepared, previews = zip(*(_checked_item(table, item) for item in items), strict=True)
     named = any(item.name for item in items)
-    pairs = zip(items, prepared, strict=True)
+    pairs = list(zip(items, prepared, strict=True))
     labels = [(item.name, question.name) if named else (question.name,) for item, question in pairs]
     heads = ("name", "question") if named else ("question",)
-    each = _hits_of(table, previews)
-    return Checked(
-        previews,
-        lambda opened: _batches(opened, prepared),
-        len(items),
-        heads,
-        labels,
-        by_key=False,
-        of_a_unit=each,
-    )
+    asked = [(question, item.again) for item, question in pairs]
+
+    def batches(opened: tc.Table) -> Iterator[Sequence[tc.Answer | None]]:
+        return _batches(opened, asked, max_hits)
+
+    def preview(opened: tc.Table) -> Sequence[Preview]:
+        return [opened.preview(question) for question in prepared]
+
+    facts, each = (previews, preview, batches, len(items), heads, labels), _hits_of(table, previews)
+    return Checked(*facts, by_key=False, of_a_unit=each, max_hits=max_hits)
 
 
 def _checked_item(table: tc.Table, item: Item) -> tuple[Prepared, Preview]:
@@ -241,14 +263,38 @@ def _check_meter(table: tc.Table, question: Single | Quantiles) -> None:
         raise tc.NotAllowed(msg)
 
 
-def _batches(table: tc.Table, prepared: Sequence[Prepared]) -> Iterator[Sequence[tc.Answer]]:
-    """Ask counts above thresholds together, and the others one by one: an error loses no answer before it."""
-    for asked in grouped_counts(prepared):
-        if isinstance(asked[0].question, Quantiles):
-            yield [cast("tc.Answer", table.ask(asked[0]))]
-            continue
-        for start in range(0, len(asked), _MOST_AT_ONCE):
-            yield from _at_once(table.ask_many(asked[start : start + _MOST_AT_ONCE]))
+def _batches(
+    table: tc.Table, asked: Sequence[tuple[Prepared, bool]], max_hits: int | None
+) -> Iterator[Sequence[tc.Answer | None]]:
+    """Ask counts above thresholds together, and the others one by one: an error loses no answer before it.
+
+    Where the budget ends on the way, what is published of the others is told all the same.
+    """
+    left, refusal = max_hits, None
+    for again, neighbours in groupby(asked, itemgetter(1)):
+        for group in grouped_counts(question for question, _ in neighbours):
+            for start in range(0, len(group), _MOST_AT_ONCE):
+                some = group[start : start + _MOST_AT_ONCE]
+                answers, refused = _asked(table, some, left, again=again)
+                refusal = refusal or refused
+                left = left if left is None else left - sum(map(is_new_hit, answers))
+                yield answers
+    if refusal is not None:
+        raise refusal
+
+
+def _asked(
+    table: tc.Table, questions: Sequence[Prepared], max_hits: int | None, *, again: bool
+) -> tuple[Sequence[tc.Answer | None], Refused | None]:
+    """Return the answers to some questions, None for each that was not asked, and why not, if that was refused."""
+    if isinstance(questions[0].question, Quantiles):
+        if max_hits == 0 and not (table.preview(questions[0]).repeats and not again):
+            return [None], None
+        quantiles = table.ask_quantiles(questions[0], again=again)
+        return [replace(answer, key=None) for answer in quantiles] or [None], quantiles.refusal
+    answers = table.ask_many(questions, max_hits=max_hits, again=again)
+    left, given = {id(question) for question in answers.unanswered}, iter(answers)
+    return [None if id(question) in left else next(given) for question in questions], answers.refusal
 
 
 def _at_once(answers: Answers) -> Iterator[Answers]:
@@ -257,25 +303,31 @@ def _at_once(answers: Answers) -> Iterator[Answers]:
         raise answers.refusal
 
 
-def checked_keys(table: tc.Table, keys: WrittenKeys, question: Keyed) -> Checked:
+def checked_keys(
+    table: tc.Table, keys: WrittenKeys, question: Keyed, max_hits: int | None = None, *, again: bool = False
+) -> Checked:
     """Return a question about keys with these; a mistake in one of them names its place."""
     try:
         with given_by(names_of(question, option)):
             prepared = table.prepare(replace(question, keys=keys.typed(table)))
     except InvalidKey as error:
         raise keys.mistake(error) from None
-    preview = table.preview(prepared)
     published = prepared.keys.published() if prepared.keys else ()
     labels = [key if isinstance(key, tuple) else (key,) for key in published]
 
+    def preview(opened: tc.Table) -> Sequence[Preview]:
+        return [opened.preview(prepared)]
+
     def batches(opened: tc.Table) -> Iterator[Sequence[tc.Answer]]:
         if isinstance(question, Watch):
-            return leaving(opened.iter_ask(prepared))
-        return _at_once(cast("Answers", opened.ask(prepared)))
+            return leaving(opened.iter_ask(prepared, max_hits=max_hits, again=again))
+        return _at_once(cast("Answers", opened.ask(prepared, again=again)))
 
     k, selects = question.k if isinstance(question, Top) else 0, not isinstance(question, Watch)
-    count, each = k or len(labels), (k or 1) * _hits_of(table, [preview])
-    return Checked([preview], batches, count, keys.by, labels, by_key=True, selects=selects, of_a_unit=each)
+    previews = preview(table)
+    most, each = k or len(labels), (k or 1) * _hits_of(table, previews)
+    facts = previews, preview, batches, most, keys.by, labels
+    return Checked(*facts, by_key=True, selects=selects, of_a_unit=each, max_hits=max_hits)
 
 
 def _hits_of(table: tc.Table, previews: Sequence[Preview]) -> int:

@@ -4,6 +4,7 @@ from targetcharge.ledger.answer import Answer, BatchEntry
 from targetcharge.ledger.entries import Entry, Pending
 from targetcharge.ledger.ledger import Ledger, Most, Settlement
 from targetcharge.ledger.memory import MemoryLedger
+from targetcharge.ledger.published import QuestionId
 from targetcharge.ledger.sqlite import SqliteLedger, terms_at
 from targetcharge.ledger.terms import Terms, Unit
 
@@ -15,6 +16,7 @@ __all__ = [
     "MemoryLedger",
     "Most",
     "Pending",
+    "QuestionId",
     "Settlement",
     "SqliteLedger",
     "Terms",

@@ -70,6 +70,7 @@ class Answer:
         snapshot: of the table that it is about: 1 for what was opened, one more for everything that was appended;
             0 where there is no table.
         call: what was called.
+        repeat: whether it was published before, when the same question was asked: then it is free.
     """
 
     outcome: object
@@ -91,6 +92,7 @@ class Answer:
     question: str = ""
     snapshot: int = 0
     call: Call = "ask"
+    repeat: bool = False
 
     @property
     def meters_hit(self) -> tuple[bool, ...]:
@@ -108,7 +110,7 @@ class Answer:
             "key": words.key(self),
             "outcome": words.outcome(self),
             "95% interval": markup.interval(self.interval),
-            "cost": words.cost(self.price, hit=self.hit),
+            "cost": words.cost(self.price, hit=self.hit, repeat=self.repeat),
             "number": self.seq,
         }
         return markup.table([], [(name, value) for name, value in facts.items() if value not in (None, "")])
@@ -182,6 +184,10 @@ class BatchEntry:
     def hits(self) -> tuple[Answer, ...]:
         """Return the answers that hit."""
         return self._answers_at(self.hit_places)
+
+    def answer_at(self, place: int) -> Answer:
+        """Return the answer at a place."""
+        return self._answers_at((place,))[0]
 
     def _answers_at(self, places: Sequence[int]) -> tuple[Answer, ...]:
         """Return the answers at some places; made by hand, since `replace` takes three times as long."""

@@ -80,6 +80,7 @@ _UNSAID: Final[dict[str, object]] = {
     "question": "",
     "snapshot": 0,
     "call": "ask",
+    "repeat": False,
 }
 """Fields of an answer that are written only where they say something else."""
 

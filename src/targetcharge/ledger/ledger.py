@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.meter import Meter, Price
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Entry, Pending
+    from targetcharge.ledger.published import QuestionId
     from targetcharge.ledger.state import Sums
 
 
@@ -140,6 +141,19 @@ class Ledger(ABC):
     @abstractmethod
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published, oldest first; only the last few if a number is given."""
+
+    @abstractmethod
+    def published(self, asked: Sequence[QuestionId], most: int = 1) -> list[tuple[Answer, ...]]:
+        """Return what each question published when it last hit, marked as a repeat; nothing if it never did.
+
+        Args:
+            asked: the questions.
+            most: how many answers of one call each has at most.
+        """
+
+    @abstractmethod
+    def published_keys(self, asked: QuestionId, keys: Sequence[object]) -> dict[int, Answer]:
+        """Return what a question about keys published for those that hit, by place among the keys, as repeats."""
 
     @abstractmethod
     def count(self) -> int:

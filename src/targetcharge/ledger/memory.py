@@ -14,17 +14,19 @@ from uuid import uuid4
 from targetcharge.errors import LedgerError
 from targetcharge.ledger.entries import DeltaSpent, Entry, Spent, answers_in, charges, count_of, last_of
 from targetcharge.ledger.ledger import Ledger, Most, Settlement, already_published, check_room, show_sums
+from targetcharge.ledger.published import WHOLE, key_text, places_of, repeat_at, repeats_of
 from targetcharge.ledger.state import Sums
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from targetcharge.accounting.meter import Meter
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
     from targetcharge.ledger.ledger import Tail
+    from targetcharge.ledger.published import QuestionId
 
 
 @final
@@ -51,6 +53,8 @@ class MemoryLedger(Ledger):
         self._covered: Most | None = None  # checked since the last charge
         self._seq = 0
         self._added = 0
+        self._keep = keep
+        self._published: dict[QuestionId, dict[str, tuple[Sequence[Entry], int]]] = {}
 
     @property
     def id(self) -> str:
@@ -90,6 +94,8 @@ class MemoryLedger(Ledger):
             raise already_published(settlement.closes)
         for entry in settlement.entries:
             self._add(entry)
+        if self._covered is None:  # something was charged since it was checked
+            self._publish(settlement.entries)
         if settlement.pending is not None:
             self._pending[settlement.pending.release] = settlement.pending
         self._reserved = None
@@ -108,6 +114,28 @@ class MemoryLedger(Ledger):
         self._covered = None
         self._sums = self._sums.plus(entry)
         show_sums(self._meters, self._sums)
+
+    def _publish(self, entries: Sequence[Entry]) -> None:
+        """Remember what questions published; no more than entries: what hit first is forgotten."""
+        for (asked, key), (at, place) in places_of(enumerate(entries)).items():
+            self._published.setdefault(asked, {})[key] = entries[at:], place
+        while self._keep is not None and sum(map(len, self._published.values())) > self._keep:
+            del self._published[next(iter(self._published))]
+
+    def published(self, asked: Sequence[QuestionId], most: int = 1) -> list[tuple[Answer, ...]]:
+        """Return what each question published when it last hit."""
+        entries = [self._published.get(one, {}).get(WHOLE, ((), 0))[0] for one in asked]
+        return [repeats_of(found, one, most) for one, found in zip(asked, entries, strict=True)]
+
+    def published_keys(self, asked: QuestionId, keys: Sequence[object]) -> dict[int, Answer]:
+        """Return what a question about keys published for those that hit."""
+        repeats: dict[int, Answer] = {}
+        if known := self._published.get(asked):
+            for index, key in enumerate(map(key_text, keys)):
+                entries, place = known.get(key, ((), 0))
+                if entries and (repeat := repeat_at(entries[0], place, asked, key)) is not None:
+                    repeats[index] = repeat
+        return repeats
 
     def end_call(self) -> None:
         """Do nothing: nobody waits."""

@@ -6,6 +6,8 @@
 'count(*) by county >= 100, Kent: 5,012 (95% interval: 4,990 to 5,034), a hit, which costs 1'
 >>> sentence(Answer(None, False, 0.0, 4, "count(*) >= 9000", question='{"what":{"count":null},"above":9000}'))
 'count(*) >= 9000: below the threshold, free'
+>>> sentence(Answer(5012, True, 0.0, 3, "count(*) >= 100", repeat=True))
+'count(*) >= 100: 5,012, published before, free'
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 _LONGEST: Final = 80
 PICKED: Final = "picked"
 """What an answer says that names a key, and tells no number of it."""
+REPEAT: Final = "published before, free"
+"""What an answer cost that was published when the same question was asked before."""
 
 
 def outcome(answer: Answer) -> str:
@@ -62,8 +66,10 @@ def with_interval(published: str, interval: Interval | None) -> str:
     return f"{published} (95% interval: {ends})" if ends else published
 
 
-def cost(price: float, *, hit: bool) -> str:
+def cost(price: float, *, hit: bool, repeat: bool = False) -> str:
     """Return what an answer cost; of the numbers of one hit the first has its price."""
+    if repeat:
+        return REPEAT
     if not hit:
         return "free"
     return f"a hit, which costs {price:.4g}" if price else "of the same hit"
@@ -72,4 +78,5 @@ def cost(price: float, *, hit: bool) -> str:
 def sentence(answer: Answer) -> str:
     """Return question, key, outcome, interval and cost, in a line."""
     about = ", ".join(filter(None, (answer.algorithm, key(answer)))) or f"answer {answer.seq}"
-    return f"{about}: {with_interval(outcome(answer), answer.interval)}, {cost(answer.price, hit=answer.hit)}"
+    charged = cost(answer.price, hit=answer.hit, repeat=answer.repeat)
+    return f"{about}: {with_interval(outcome(answer), answer.interval)}, {charged}"

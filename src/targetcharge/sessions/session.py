@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from targetcharge.accounting.budget import Budget
     from targetcharge.accounting.meter import Meter
     from targetcharge.accounting.targets import Target
-    from targetcharge.ledger import BatchEntry, Ledger
+    from targetcharge.ledger import BatchEntry, Ledger, QuestionId
     from targetcharge.mechanisms import Algorithm
     from targetcharge.mechanisms.picks import Parts, Several
     from targetcharge.sessions.heart import Dataset
@@ -148,7 +148,13 @@ class Session:
     def test(self, algorithm: Algorithm) -> Answer:
         """Ask a yes-or-no question; pay for yes. The outcome is True or False.
 
-        An algorithm that has something to say only on a hit, such as `above_threshold`, says yes if it speaks.
+        An algorithm that has something to say only on a hit, such as `above_threshold`, says yes if it speaks. One
+        whose outcomes are known to be others, such as `noisy_count`, is refused. A function that was declared with
+        `tc.private` must return True or False: any other outcome is a failed computation, for the price of a hit.
+
+        Raises (others as in `ask`):
+            NotAllowed: if the algorithm does not answer yes or no; the data was not touched.
+            ComputationFailed: if the outcome is neither; the price of a hit is spent.
         """
         return self._ask(self._prices.test(algorithm))
 
@@ -244,6 +250,23 @@ class Session:
                 self._turn.begin()
                 entries = call.publish(self._heart, self._ledger, self._entropy)
             yield from entries
+
+    def published(self, asked: Sequence[QuestionId], most: int = 1) -> list[tuple[Answer, ...]]:
+        """Return what questions of a table published when they last hit; data and meter are not touched.
+
+        Args:
+            asked: the questions.
+            most: how many answers of one call each has at most.
+        """
+        with self._turn.wait():
+            self._turn.begin()
+            return self._ledger.published(asked, most)
+
+    def published_keys(self, asked: QuestionId, keys: Sequence[object]) -> dict[int, Answer]:
+        """Return what a question about keys published for those that hit, by place among the keys, for nothing."""
+        with self._turn.wait():
+            self._turn.begin()
+            return self._ledger.published_keys(asked, keys)
 
     def _drawn_batch(self, batch: Batch) -> tuple[Batch, list[Priced]]:
         """Return a batch as this session draws it, and what its questions cost."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, cast, final, overload
 
-from targetcharge import markup
+from targetcharge import checks, markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
 from targetcharge.frames import Columns, Type
 from targetcharge.ledger import Answer, words
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 _LISTED = 3
-_OTHERS = ("outcome", "text", "hit", "low", "high", "scale", "seq")
+_OTHERS = ("outcome", "text", "hit", "low", "high", "scale", "seq", "repeat")
 
 
 @final
@@ -33,7 +33,7 @@ class Answers(Sequence["Answer"]):
 
     Attributes:
         unanswered: the keys (or questions) that were not answered, as they are published.
-        refusal: why not; None if all were.
+        refusal: why not, if that was refused; None if all were answered, or as many hits as were wanted.
     """
 
     def __init__(
@@ -43,22 +43,33 @@ class Answers(Sequence["Answer"]):
         unanswered: Sequence[object] = (),
         refusal: Refused | None = None,
         compare: Compare | None = None,
+        stopped: str = "",
     ) -> None:
-        """Hold answers with columns of these types; `compare` tells how two of them differ."""
+        """Hold answers with columns of these types.
+
+        Args:
+            answers: in the order of what was asked.
+            types: of the columns.
+            unanswered: the keys (or questions) that were not answered.
+            refusal: why not, if that was refused.
+            compare: tells how two answers differ.
+            stopped: why not, in a sentence; left out for what the refusal says.
+        """
         self._answers = tuple(answers)
         self._types = types
         self._compare = compare
         self.unanswered = tuple(unanswered)
         self.refusal = refusal
+        self._stopped = stopped
 
     @property
     def stopped(self) -> str:
         """Return why not all keys were answered, in a sentence; empty if they were."""
-        return "" if self.refusal is None else str(self.refusal)
+        return self._stopped or ("" if self.refusal is None else str(self.refusal))
 
     @property
     def hits(self) -> list[Answer]:
-        """Return the answers that hit."""
+        """Return the answers that hit, repeats among them."""
         return [answer for answer in self._answers if answer.hit]
 
     def difference(self, first: object, second: object) -> Difference:
@@ -106,7 +117,7 @@ class Answers(Sequence["Answer"]):
         return self._answers[index]
 
     def columns(self) -> dict[str, list[object]]:
-        """Return the answers by column: the keys', then outcome, hit, low, high, scale and seq.
+        """Return the answers by column: the keys', then outcome, hit, low, high, scale, seq and repeat.
 
         Answers of `ask_many`, which may be "unchanged" or "above" instead of a number, have a column `text` for
         that after the outcome. A column of keys that is called like one of these gets an underscore.
@@ -134,6 +145,7 @@ class Answers(Sequence["Answer"]):
                 "high": (types.number, [high for _, high in ends]),
                 "scale": (Type.NUMBER, [answer.scale for answer in answers]),
                 "seq": (Type.INTEGER, [answer.seq for answer in answers]),
+                "repeat": (Type.BOOLEAN, [answer.repeat for answer in answers]),
             }
         )
 
@@ -165,9 +177,10 @@ class Answers(Sequence["Answer"]):
         return f"{asked}{self._counted()}{listed}{paid}{self._left_out()}"
 
     def _counted(self) -> str:
-        hits = len({answer.seq for answer in self.hits})  # all numbers of a histogram are one
+        hits = {answer.seq: answer.repeat for answer in self.hits}  # all numbers of a histogram are one
+        before = f", {repeats:,} of them published before" if (repeats := sum(hits.values())) else ""
         whose = f", {self._types.whose}" if self._types.whose else ""
-        return f"{markup.counted(len(self), 'answer')}, {markup.counted(hits, 'hit')}{whose}"
+        return f"{markup.counted(len(self), 'answer')}, {markup.counted(len(hits), 'hit')}{before}{whose}"
 
     def _left_out(self) -> str:
         return f"; {len(self.unanswered):,} not answered: {self.stopped}" if self.stopped else ""
@@ -181,65 +194,99 @@ class Answers(Sequence["Answer"]):
         return markup.table([", ".join(self._types.by), "noisy value", "95% interval"], rows, caption)
 
 
+Part = tuple[Sequence["Answer | None"], Iterator["Answer"]]
+"""Questions in a row: the repeat of each that was published, and the answers to the others as they leave."""
+
+
 @final
 class LazyAnswers(Iterator["Answer"]):
     """Answers as they leave, one by one.
 
     Attributes:
-        refusal: why they ended early; None if they did not, or may still go on.
+        refusal: why not all were asked; None if they were, or may still be.
     """
 
     def __init__(
         self,
-        answers: Iterator[Answer],
+        parts: Iterator[Part],
         types: ColumnTypes,
         asked: Sequence[object],
         compare: Compare | None = None,
+        max_hits: int | None = None,
     ) -> None:
         """Ask for answers with columns of these types.
 
         Args:
-            answers: as they leave; BudgetSpent ends them, and NotAllowed does after the first.
-            types: of their columns.
+            parts: of what is asked. BudgetSpent ends the asking, and NotAllowed does after the first answer;
+                repeats are given all the same.
+            types: of the columns of the answers.
             asked: the keys (or questions), one for each answer.
             compare: tells how two answers differ.
+            max_hits: how many hits that are no repeats end the asking; None for any number.
         """
-        self._answers = answers
+        self._answers = self._run(parts)
         self._compare = compare
         self._types = types
         self._asked = asked
         self._count = 0
+        self._skipped: list[object] = []
+        self._max_hits = max_hits if max_hits is None else checks.integer(max_hits, "max_hits", 0, checks.MAX_HITS)
+        self._hits_left = self._max_hits
         self.refusal: Refused | None = None
 
-    def __next__(self) -> Answer:
-        """Return the next answer."""
+    def _run(self, parts: Iterator[Part]) -> Iterator[Answer]:
+        for repeats, answers in parts:
+            for repeat in repeats:
+                answer = self._asked_anew(answers) if repeat is None else repeat
+                if answer is None:
+                    self._skipped.append(self._asked[self._count])
+                self._count += 1
+                if answer is not None:
+                    yield answer
+
+    def _asked_anew(self, answers: Iterator[Answer]) -> Answer | None:
+        """Return the next answer; None if no more are asked for."""
+        if self.refusal is not None or self._hits_left == 0:
+            return None
         try:
-            answer = next(self._answers)
+            answer = next(answers)
         except BudgetSpent as spent:
             self.refusal = spent.with_traceback(None)
+            return None
         except NotAllowed as refusal:  # such as data that was appended elsewhere meanwhile
             if not self._count:
                 raise
             self.refusal = refusal.with_traceback(None)
-        else:
-            self._count += 1
-            return answer
-        raise StopIteration
+            return None
+        if self._hits_left is not None and answer.hit:
+            self._hits_left -= 1
+        return answer
+
+    def __next__(self) -> Answer:
+        """Return the next answer."""
+        return next(self._answers)
 
     @property
     def stopped(self) -> str:
         """Return why not all keys were answered, in a sentence; empty if they were, or may still be."""
-        return "" if self.refusal is None else str(self.refusal)
+        if self.refusal is not None:
+            return str(self.refusal)
+        return enough(self._max_hits) if self._max_hits is not None and self._skipped else ""
 
     @property
     def unanswered(self) -> tuple[object, ...]:
         """Return the keys (or questions) that were not answered, as they are published."""
-        return tuple(self._asked[self._count :])
+        return (*self._skipped, *self._asked[self._count :])
 
     def all(self) -> Answers:
         """Return all answers that are left."""
         answers = list(self)
-        return Answers(answers, self._types, self.unanswered, self.refusal, self._compare)
+        return Answers(answers, self._types, self.unanswered, self.refusal, self._compare, self.stopped)
+
+
+def enough(max_hits: int) -> str:
+    """Return that the asking ended after as many new hits as were wanted, as a sentence."""
+    return f"stopped after {markup.counted(max_hits, 'new hit')}, as many as were wanted"
 
 
 def of_keys(answer: Answer, keys: Sequence[object], accuracy: Accuracy | None) -> list[Answer]:

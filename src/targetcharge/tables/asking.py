@@ -21,12 +21,14 @@ from targetcharge.tables.preview import preview
 from targetcharge.tables.questions import CountQuestion, Quantiles, Top, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from targetcharge.ledger import QuestionId
     from targetcharge.queries.tree import Column
     from targetcharge.sessions import Release, Session
     from targetcharge.sessions.release import When
     from targetcharge.sessions.select import Stop
+    from targetcharge.tables.answers import Part
     from targetcharge.tables.difference import Difference
     from targetcharge.tables.individual import UnitMeters
     from targetcharge.tables.prepared import Prepared
@@ -57,14 +59,20 @@ class Asker:
         else:
             self._session.check_target(prepared.target, prepared.epsilon, monotone=prepared.monotone)
 
-    def one(self, prepared: Prepared) -> Answer:
-        """Return the one answer to a question."""
+    def one(self, prepared: Prepared, *, again: bool) -> Answer:
+        """Return the one answer to a question: the published one, unless it is asked again."""
         if isinstance(prepared.question, Quantiles):
-            (answer,) = self._quantiles(prepared)
+            (answer,) = self._quantiles(prepared, again=again)
             return answer
+        for repeat in () if again else self._published(prepared):
+            return repeat
         algorithm = prepared.algorithm()
         self._numbers.engine.check_unchanged()
         return self._session.ask(algorithm)
+
+    def _published(self, prepared: Prepared, most: int = 1) -> tuple[Answer, ...]:
+        """Return what a question published when it last hit."""
+        return self._session.published([prepared.question_id(self._numbers.snapshot)], most)[0]
 
     def release(self, prepared: Prepared, when: When) -> Release:
         """Draw a number, and publish it if a condition holds."""
@@ -74,24 +82,51 @@ class Asker:
         self._numbers.engine.check_unchanged()
         return self._session.release(replace(prepared, conditional=True).algorithm(), when)
 
-    def watch(self, prepared: Prepared) -> LazyAnswers:
-        """Ask the tests of all keys, lazily."""
-        batch = prepared.batch()
+    def watch(self, prepared: Prepared, max_hits: int | None, *, again: bool) -> LazyAnswers:
+        """Ask the tests of all keys, lazily; those that are published are not asked unless it is wanted."""
+        keys = () if prepared.keys is None else prepared.keys.published()
         compare = partial(self.difference, prepared)
-        return LazyAnswers(self._answers([batch]), types_of_keys(prepared), batch.keys, compare)
+        parts = self._watch_parts(prepared, keys, again=again)
+        return LazyAnswers(parts, types_of_keys(prepared), keys, compare, max_hits)
 
-    def many(self, prepared: Sequence[Prepared], asked: Sequence[object]) -> Answers:
+    def _watch_parts(self, prepared: Prepared, keys: Sequence[object], *, again: bool) -> Iterator[Part]:
+        repeats: Mapping[int, Answer] = {}
+        if not again:
+            repeats = self._session.published_keys(prepared.question_id(self._numbers.snapshot), keys)
+        asked = prepared
+        if repeats and prepared.keys is not None:
+            left = [place for place in range(len(keys)) if place not in repeats]
+            asked = replace(prepared, keys=prepared.keys.at(left))
+        calls = [asked.batch()] if asked.count else []
+        yield [repeats.get(place) for place in range(len(keys))], self._answers(calls)
+
+    def many(
+        self, prepared: Sequence[Prepared], asked: Sequence[object], max_hits: int | None, *, again: bool
+    ) -> Answers:
         """Ask questions with one answer each, sharing scans where they can; `asked` is what the caller gave."""
-        scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
-        calls = calls_of(prepared, scans, batches=len(self._session.meters) == 1)
-        for call in calls:
+        for call in self._calls(prepared, None):
             self._session.check_price(call)  # all of them are priced before the first is asked
-        try:
-            compare = partial(self.difference, None)
-            return LazyAnswers(self._answers(calls), types_of_questions(prepared), asked, compare).all()
-        finally:
-            if scans is not None:
-                scans.forget()
+        parts = self._parts([prepared] if again else different(prepared), again=again)
+        compare, types = partial(self.difference, None), types_of_questions(prepared)
+        return LazyAnswers(parts, types, asked, compare, max_hits).all()
+
+    def _parts(self, lists: Iterable[Sequence[Prepared]], *, again: bool) -> Iterator[Part]:
+        """Yield questions list by list: what of each is published, and the answers to the others."""
+        for prepared in lists:
+            snapshot = self._numbers.snapshot
+            ids = [] if again else [one.question_id(snapshot) for one in prepared]
+            published = self._session.published(ids) if ids else [()] * len(prepared)
+            left = [one for one, repeats in zip(prepared, published, strict=True) if not repeats]
+            scans = SharedScans(self._numbers) if isinstance(self._numbers, SharedNumbers) else None
+            try:
+                answers = self._answers(self._calls(left, scans))
+                yield [repeats[0] if repeats else None for repeats in published], answers
+            finally:
+                if scans is not None:
+                    scans.forget()
+
+    def _calls(self, prepared: Sequence[Prepared], scans: SharedScans | None) -> list[Batch | Algorithm]:
+        return calls_of(prepared, scans, batches=len(self._session.meters) == 1)
 
     def _answers(self, calls: Sequence[Batch | Algorithm]) -> Iterator[Answer]:
         """Yield the answers of one call after another, each on files that are what they were."""
@@ -102,9 +137,14 @@ class Asker:
             else:
                 yield self._session.ask(call)
 
-    def top(self, prepared: Prepared, stop: Stop | None) -> Answers:
-        """Publish the keys with the largest numbers."""
+    def top(self, prepared: Prepared, stop: Stop | None, *, again: bool) -> Answers:
+        """Publish the keys with the largest numbers; what a rule ended is never a repeat."""
         question = cast("Top", prepared.question)
+        types, compare = types_of_keys(prepared), partial(self.difference, prepared)
+        if stop is not None:
+            prepared = prepared.stopped_by_rule()
+        elif not again and (repeats := self._published(prepared, question.k)):
+            return Answers(repeats, types, compare=compare)
         batch, picked = prepared.batch(), self._picks(prepared, stop)
         self._numbers.engine.check_unchanged()
         try:
@@ -112,9 +152,9 @@ class Asker:
                 answers = self._session.ask_several(prepared.several())
             else:
                 answers = self._session.select(batch, question.k, stop, question.threshold, values=question.values)
-            return Answers(answers, types_of_keys(prepared), compare=partial(self.difference, prepared))
         except BudgetSpent as spent:
-            return Answers((), types_of_keys(prepared), batch.keys, spent.with_traceback(None))
+            return Answers((), types, batch.keys, spent.with_traceback(None))
+        return Answers(answers, types, compare=compare)
 
     def _picks(self, prepared: Prepared, stop: Stop | None) -> bool:
         """Return whether keys are picked by the exponential mechanism; else by their noisy numbers, at once.
@@ -140,35 +180,48 @@ class Asker:
     def preview(self, prepared: Prepared, distances: Sequence[float] | None) -> Preview:
         """Return what a question would cost and how well it would work; nothing is asked."""
         picks = isinstance(prepared.question, Top) and self._picks(prepared, None)
-        return preview(prepared, self._session, distances, picks=picks)
+        shown = preview(prepared, self._session, distances, picks=picks)
+        if isinstance(prepared.question, Watch) and prepared.keys is not None:
+            asked, keys = prepared.question_id(self._numbers.snapshot), prepared.keys.published()
+            return shown.with_repeats(len(self._session.published_keys(asked, keys)))
+        parts = self._quantile_parts(prepared) if isinstance(prepared.question, Quantiles) else [prepared]
+        return shown.with_repeats(shown.keys if all(map(self._published, parts)) else 0)
 
-    def histogram(self, prepared: Prepared) -> Answers:
+    def histogram(self, prepared: Prepared, *, again: bool) -> Answers:
         """Publish the numbers of all keys, for one hit."""
-        algorithm = prepared.algorithm()
+        algorithm, types = prepared.algorithm(), types_of_keys(prepared)
         keys = () if prepared.keys is None else prepared.keys.published()
-        self._numbers.engine.check_unchanged()
         try:
-            answer = self._session.ask(algorithm)
+            answer = self.one(prepared, again=again)
         except BudgetSpent as spent:
-            return Answers((), types_of_keys(prepared), keys, spent.with_traceback(None))
+            return Answers((), types, keys, spent.with_traceback(None))
         answers = of_keys(answer, keys, self._session.drawn(algorithm).accuracy)
-        return Answers(answers, types_of_keys(prepared), compare=partial(self.difference, prepared))
+        return Answers(answers, types, compare=partial(self.difference, prepared))
 
-    def quantiles(self, prepared: Prepared) -> Answers:
+    def quantiles(self, prepared: Prepared, *, again: bool) -> Answers:
         """Publish quantiles, a hit each."""
         shares = [float(share) for share in cast("Quantiles", prepared.question).shares]
         try:
-            answers = self._quantiles(prepared)
+            answers = self._quantiles(prepared, again=again)
         except BudgetSpent as spent:
             return Answers((), types_of_keys(prepared), shares, spent.with_traceback(None))
         keyed = [replace(answer, key=share) for answer, share in zip(answers, shares, strict=True)]
         return Answers(keyed, types_of_keys(prepared), compare=partial(self.difference, prepared))
 
-    def _quantiles(self, prepared: Prepared) -> list[Answer]:
-        """Ask for all at once; where every unit has a meter one by one, each charged to those who took part."""
-        parts = prepared.one_by_one() if self._numbers.individual else [prepared]
+    def _quantiles(self, prepared: Prepared, *, again: bool) -> list[Answer]:
+        answers: list[Answer] = []
+        for part in self._quantile_parts(prepared):
+            repeats = () if again else self._published(part, part.shares)
+            answers += repeats if len(repeats) == part.shares else self._asked_quantiles(part)
+        return answers
+
+    def _quantile_parts(self, prepared: Prepared) -> list[Prepared]:
+        """Return all at once; where every unit has a meter one by one, each charged to those who took part."""
+        return prepared.one_by_one() if self._numbers.individual else [prepared]
+
+    def _asked_quantiles(self, part: Prepared) -> list[Answer]:
         self._numbers.engine.check_unchanged()
-        return [answer for part in parts for answer in self._session.ask_several(part.several())]
+        return self._session.ask_several(part.several())
 
     def difference(self, prepared: Prepared | None, *answers: Answer) -> Difference:
         """Return the difference of two answers to a question, or to those that the ledger keeps."""
@@ -189,3 +242,15 @@ class Asker:
             noise = noise_of(answer, asked.moved, own)
             numbers.append(PublishedNumber.of(name, answer, noise, asked.gauge))
         return difference(*numbers)
+
+
+def different(prepared: Sequence[Prepared]) -> Iterator[list[Prepared]]:
+    """Yield lists of questions, in order, none of them twice in a list: the second time it may be a repeat."""
+    some: dict[QuestionId, Prepared] = {}
+    for one in prepared:
+        known = one.question_id(0)
+        if known in some:
+            yield list(some.values())
+            some = {}
+        some[known] = one
+    yield list(some.values())

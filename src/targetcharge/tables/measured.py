@@ -59,6 +59,11 @@ _ROOM: Final = 16
 """Buckets of a sketch for each value at the threshold: so few share one that the estimate is sharp there."""
 
 
+TOLERANCE: Final = (
+    "given with a prior: how far from it nothing has changed, at least as far as the noise goes. With 0 nearly"
+    " every answer is a change, and costs"
+)
+
 Measured = tuple["Measure", "Gauge", str]
 """What an engine computes, how its steps are shown, and what the transcript calls it."""
 
@@ -261,6 +266,8 @@ def band_steps(gauge: Gauge, question: BetweenQuestion) -> tuple[int, int]:
 
 def unchanged_steps(gauge: Gauge, question: Above | CountQuestion) -> tuple[Fraction, Fraction] | None:
     """Return the middle and the reach, in steps, of what counts as unchanged; None if there is no prior."""
+    if question.prior is not None and question.tolerance is None:
+        raise InvalidParameter("tolerance", None, TOLERANCE)
     given = reach_of(question, 1)
     if question.prior is None and given:
         raise InvalidParameter(

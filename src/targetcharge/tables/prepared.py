@@ -11,11 +11,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from targetcharge.accounting.targets import Between, Boundary, NotPrior
 from targetcharge.errors import InvalidParameter, NotAllowed, Setting
+from targetcharge.ledger import QuestionId
 from targetcharge.mechanisms import (
     above_threshold,
     batch_by_key,
@@ -28,7 +30,7 @@ from targetcharge.mechanisms.gauge import gauged
 from targetcharge.mechanisms.paid import always_count, histogram, mean, paid
 from targetcharge.mechanisms.picks import peeled, quantiles
 from targetcharge.mechanisms.wrappers import rewrapped
-from targetcharge.outcomes import UNCHANGED
+from targetcharge.outcomes import UNCHANGED, canonical_json
 from targetcharge.queries.keys import from_published
 from targetcharge.queries.measures import Count, Sketch, Total, UnitValue
 from targetcharge.queries.tree import All
@@ -174,6 +176,12 @@ class Prepared:
         """Return what tells questions apart in a ledger: the record and the ε."""
         return self.record, self.epsilon
 
+    def question_id(self, snapshot: int) -> QuestionId:
+        """Return what its published answer is found by again in a ledger."""
+        question = self.question
+        prior = prior_value(question.prior) if isinstance(question, Above | CountQuestion) else None
+        return QuestionId(*self.identity, prior, snapshot)
+
     @property
     def charged_as(self) -> tuple[tuple[str, float], bool]:
         """Return what tells questions apart by whom a hit charges how much: their records hold no priors."""
@@ -314,6 +322,15 @@ class Prepared:
         asked = cast("Quantiles", self.question)
         alone = [replace(asked, shares=(share,)) for share in asked.shares]
         return [replace(self, question=one, record=record_of(one, self.measure, None)) for one in alone]
+
+    @property
+    def shares(self) -> int:
+        """Return how many quantiles it asks for."""
+        return len(self.question.shares) if isinstance(self.question, Quantiles) else 0
+
+    def stopped_by_rule(self) -> Prepared:
+        """Return a selection that a caller's rule may end, which is another question. The rule is not kept."""
+        return replace(self, record=canonical_json({**json.loads(self.record), "stop": True}))
 
     @property
     def value(self) -> UnitValue:

@@ -87,6 +87,7 @@ class Preview:
         selects: whether only the largest of the keys are published.
         unchanged: between which numbers one is unchanged, ends included, None for an upper end that is none; None
             if no change is asked for.
+        repeats: how many of the tests, or of the keys, were published before: asked again they are free.
     """
 
     question: str
@@ -101,6 +102,12 @@ class Preview:
     margin_of: MarginOf = "number"
     selects: bool = False
     unchanged: tuple[float, float | None] | None = None
+    repeats: int = 0
+
+    def with_repeats(self, repeats: int) -> Preview:
+        """Return the preview of a question of which so many tests, or keys, were published before."""
+        most = 0 if repeats == self.keys else min(self.most_hits, self.keys - repeats)
+        return replace(self, repeats=repeats, most_hits=most) if repeats else self
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -130,7 +137,9 @@ class Preview:
         margin, scale = markup.number(self.margin), markup.number(self.scale, 4)
         if self.margin_of == "rank" and self.keys > 1:
             price += f", for each of {markup.counted(self.keys, 'quantile')}"
-        elif self.most_hits > 1:
+        elif self.repeats == self.keys:
+            price += ", if it is asked again all the same"
+        elif self.most_hits > 1 or self.repeats:
             price += f" (at most {self.most_hits:,} of {markup.counted(self.keys, 'test')})"
         elif self.keys > 1:
             price += (
@@ -144,8 +153,13 @@ class Preview:
         }[self.margin_of]
         if self.margin_of == "beside the best" and self.scale:
             noise += f", their numbers of scale {scale}"
+        before = []
+        if self.repeats:
+            many = "" if self.keys == 1 else f"{self.repeats:,} of {self.keys:,}: "
+            before = [("published before", f"{many}asked again it is free, and the answer is the same")]
         return [
             ("question", self.question),
+            *before,
             ("price of a hit", price),
             ("noise", f"{noise}, {'at' if self.chances else 'priced like a test at'} ε {self.epsilon:g}"),
         ]

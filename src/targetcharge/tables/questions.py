@@ -374,7 +374,8 @@ def _columns(by: By) -> str | tuple[str, ...]:
 
 
 def figure(value: float) -> int | float | str:
-    """Return a number that was checked as JSON and names have it: one of Python's own, or a fraction as text."""
+    """Return a number that was checked as JSON and names have it, 100.0 as 100: or a fraction as text."""
     if isinstance(value, float) or not isinstance(value, Rational):
-        return float(value)
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) <= checks.MAX_THRESHOLD else number
     return int(value) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"

@@ -3,14 +3,17 @@
 That is enough to tell, from the table and an answer's key, who contributed to the answer and how much.
 
 >>> from targetcharge.queries.measures import Count as Measure
+>>> from targetcharge.queries.tree import Column, Compare, Kind, Operator
 >>> from targetcharge.tables.questions import above
->>> record = record_of(above("age > 65", threshold=100), Measure(None), None)
+>>> age = Column("age", Kind.NUMBER)
+>>> record = record_of(above("age>65", threshold=100.0), Measure(Compare(age, Operator.GT, 65)), None)
 >>> record, recorded(record).question.what
 ('{"what":{"count":"age > 65"},"above":100}', Count(where='age > 65'))
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -39,7 +42,7 @@ from targetcharge.tables.questions import (
 if TYPE_CHECKING:
     from targetcharge.queries.keys import Keys
     from targetcharge.queries.measures import Measure
-    from targetcharge.tables.questions import Question, What, Where
+    from targetcharge.tables.questions import Question, What
 
 
 class Recorded(NamedTuple):
@@ -55,22 +58,30 @@ class Recorded(NamedTuple):
 
 
 def record_of(question: Question, measure: Measure, keys: Keys | None, *, candidates: bool = False) -> str:
-    """Return a question as canonical JSON.
+    """Return a question as canonical JSON: the same for the same question, however it was written.
 
     Args:
         question: what was asked.
-        measure: what is computed for it: the grid that was chosen for it is recorded.
+        measure: what is computed for it: its predicate, and the grid that was chosen for it, are recorded.
         keys: of a batch.
-        candidates: whether the keys are recorded too, as they are published.
+        candidates: whether the keys are recorded too, as they are published; of a selection else a hash of them.
     """
     kind, figures = _asked(question)
     body: dict[str, object] = {"what": _plain_what(question.what, measure), kind: figures}
+    if isinstance(question, Above | CountQuestion) and question.prior is not None:
+        tolerance = question.tolerance or 0
+        body["tolerance"] = tolerance if isinstance(tolerance, str) else figure(tolerance)
+    if isinstance(question, Top):
+        body["threshold"] = None if question.threshold is None else figure(question.threshold)
     if keys is not None:
         body["by"] = [column.name for column in keys.columns]
         if keys.period is not None:
             body["period"] = keys.period.value
         if candidates:
             body["keys"] = to_plain(keys.published())
+        elif isinstance(question, Top):
+            published = canonical_json(to_plain(keys.published()))
+            body["keys_hash"] = hashlib.sha256(published.encode("ascii")).hexdigest()
     if not isinstance(question.label, str):
         raise InvalidParameter("label", question.label, "text")
     return canonical_json({**body, "label": question.label} if question.label else body)
@@ -145,21 +156,18 @@ def _keys(body: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _plain_what(what: What | Value, measure: Measure) -> dict[str, object]:
+    where = None if measure.where is None else str(measure.where)
     match what:
-        case Sum(column, lower, upper, where):
+        case Sum(column, lower, upper):
             grid = str(measure.grid) if isinstance(measure, Total) else ""  # the one that was chosen
-            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": _text(where)}
-        case Value(column, lower, upper, where):
+            return {"sum": column, "bounds": [figure(lower), figure(upper)], "grid": grid, "where": where}
+        case Value(column, lower, upper):
             bounds, step = [figure(lower), figure(upper)], str(getattr(measure, "grid", ""))
-            return {"value": column, "bounds": bounds, "grid": step, "where": _text(where)}
-        case Distinct(column, where, per_unit):
-            return {"distinct": column, "per_unit": int(per_unit), "where": _text(where)}
+            return {"value": column, "bounds": bounds, "grid": step, "where": where}
+        case Distinct(column, _, per_unit):
+            return {"distinct": column, "per_unit": int(per_unit), "where": where}
         case _:
-            return {"count": _text(what.where)}
-
-
-def _text(where: Where) -> str | None:
-    return None if where is None else str(where)
+            return {"count": where}
 
 
 def _what(body: dict[str, Any]) -> What:

@@ -59,6 +59,9 @@ class Table:
 
     A predicate is text, such as "age > 65 AND diagnosis = 'flu'". Wherever one is taken, `tc.questions.sum` and
     `tc.questions.distinct` ask about other numbers than how many units there are.
+
+    A question whose hit is published is free: it returns that answer, marked as a repeat, unless `again=True` asks
+    for another one. After rows were appended it is another question. A release is drawn each time.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Table:
         tolerance: float | str | None = None,
         *,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish the noisy number if it is at least the threshold; pay for that. Else nothing, for free.
 
@@ -94,10 +98,12 @@ class Table:
             threshold: the least noisy number that is published.
             prior: the last published answer, or a number: then pay only if it has changed. Within the tolerance
                 the outcome is tc.UNCHANGED, for free; a fall below the threshold costs, and publishes None.
-            tolerance: how far from the prior is unchanged, or by which share of it, such as "20%"; left out for 0.
+            tolerance: how far from the prior is unchanged, or by which share of it, such as "20%": beyond the
+                noise, or nearly every answer costs.
             epsilon: of this computation, if not the query ε of the table.
+            again: whether it is asked, and paid for, also if its hit is published.
         """
-        return self._ask(questions.above(where, threshold, prior, tolerance), epsilon)
+        return self._ask(questions.above(where, threshold, prior, tolerance), epsilon, again=again)
 
     def count(
         self,
@@ -106,9 +112,10 @@ class Table:
         tolerance: float | str | None = None,
         *,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish the noisy number and pay for it; with a prior, only if it has changed beyond the tolerance."""
-        return self._ask(questions.count(where, prior, tolerance), epsilon)
+        return self._ask(questions.count(where, prior, tolerance), epsilon, again=again)
 
     def sum(
         self,
@@ -119,9 +126,12 @@ class Table:
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish a noisy sum (`tc.questions.sum`) and pay for it."""
-        return self._ask(questions.count(questions.sum(column, lower, upper, where, grid=grid)), epsilon)
+        return self._ask(
+            questions.count(questions.sum(column, lower, upper, where, grid=grid)), epsilon, again=again
+        )
 
     def mean(
         self,
@@ -132,6 +142,7 @@ class Table:
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish the noisy mean of one number for each unit, the mean of its rows, and pay for it.
 
@@ -142,8 +153,9 @@ class Table:
             where: which rows count.
             grid: values are rounded to multiples of it; left out for a millionth of the bounds.
             epsilon: it costs what a test with this ε costs; left out for the query ε of the table.
+            again: whether it is asked, and paid for, also if its hit is published.
         """
-        return self._ask(questions.mean(column, lower, upper, where, grid=grid), epsilon)
+        return self._ask(questions.mean(column, lower, upper, where, grid=grid), epsilon, again=again)
 
     def quantile(
         self,
@@ -155,6 +167,7 @@ class Table:
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish about where a share q of the units lie, by one number for each, and pay for it.
 
@@ -162,18 +175,20 @@ class Table:
             q: above 0 and below 1: 0.5 for the median.
             grid: the answer is a multiple of it; left out for whole numbers, or 1,000 to 10,000 steps.
         """
-        return self._ask(questions.quantile(column, q, lower, upper, where, grid=grid), epsilon)
+        return self._ask(questions.quantile(column, q, lower, upper, where, grid=grid), epsilon, again=again)
 
-    def between(self, where: Asked, low: float, high: float, *, epsilon: float | None = None) -> Answer:
+    def between(
+        self, where: Asked, low: float, high: float, *, epsilon: float | None = None, again: bool = False
+    ) -> Answer:
         """Publish whether the noisy number is below, between or above two thresholds; pay for between."""
-        return self._ask(questions.between(where, low, high), epsilon)
+        return self._ask(questions.between(where, low, high), epsilon, again=again)
 
-    def side(self, where: Asked, threshold: float, *, epsilon: float | None = None) -> Answer:
+    def side(self, where: Asked, threshold: float, *, epsilon: float | None = None, again: bool = False) -> Answer:
         """Publish on which side of a threshold the number is, for free; pay where it is too close to call.
 
         That outcome is tc.BOUNDARY. It needs a table opened with meter="renyi".
         """
-        return self._ask(questions.side(where, threshold), epsilon)
+        return self._ask(questions.side(where, threshold), epsilon, again=again)
 
     def sum_above(
         self,
@@ -185,10 +200,11 @@ class Table:
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish a noisy sum (`tc.questions.sum`) if it is at least the threshold; pay for that."""
         total = questions.sum(column, lower, upper, where, grid=grid)
-        return self._ask(questions.above(total, threshold), epsilon)
+        return self._ask(questions.above(total, threshold), epsilon, again=again)
 
     def distinct_above(
         self,
@@ -198,12 +214,16 @@ class Table:
         *,
         per_unit: int = 1,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answer:
         """Publish about how many distinct values a column has, if that is at least the threshold; pay for that."""
-        return self._ask(questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon)
+        return self._ask(
+            questions.above(questions.distinct(column, where, per_unit=per_unit), threshold), epsilon, again=again
+        )
 
-    def _ask(self, question: Single | Quantiles, epsilon: float | None = None) -> Answer:
-        return self._asker.one(self.prepare(question, epsilon=epsilon))
+    def _ask(self, question: Single | Quantiles, epsilon: float | None, *, again: bool) -> Answer:
+        again = checks.flag(again, "again")
+        return self._asker.one(self.prepare(question, epsilon=epsilon), again=again)
 
     def prepare(self, question: Question | Prepared, *, epsilon: float | None = None) -> Prepared:
         """Check a question, once: what takes a question takes what this returns, on this table and its like.
@@ -241,57 +261,90 @@ class Table:
     # Many answers.
 
     @overload
-    def ask(self, question: Keyed | Quantiles, *, epsilon: float | None = None) -> Answers: ...
+    def ask(
+        self, question: Keyed | Quantiles, *, epsilon: float | None = None, again: bool = False
+    ) -> Answers: ...
 
     @overload
-    def ask(self, question: Single, *, epsilon: float | None = None) -> Answer: ...
+    def ask(self, question: Single, *, epsilon: float | None = None, again: bool = False) -> Answer: ...
 
     @overload
-    def ask(self, question: Question | Prepared, *, epsilon: float | None = None) -> Answer | Answers: ...
+    def ask(
+        self, question: Question | Prepared, *, epsilon: float | None = None, again: bool = False
+    ) -> Answer | Answers: ...
 
-    def ask(self, question: Question | Prepared, *, epsilon: float | None = None) -> Answer | Answers:
+    def ask(
+        self, question: Question | Prepared, *, epsilon: float | None = None, again: bool = False
+    ) -> Answer | Answers:
         """Ask a question that was made by `tc.questions`: one answer, or those of a batch."""
-        prepared = self.prepare(question, epsilon=epsilon)
+        again, prepared = checks.flag(again, "again"), self.prepare(question, epsilon=epsilon)
         match prepared.question:
             case Watch():
-                return self.iter_ask(prepared).all()
+                return self.iter_ask(prepared, again=again).all()
             case Top():
-                return self._asker.top(prepared, None)
+                return self._asker.top(prepared, None, again=again)
             case Histogram():
-                return self._asker.histogram(prepared)
+                return self._asker.histogram(prepared, again=again)
             case Quantiles(shares=shares) if len(shares) > 1:
-                return self._asker.quantiles(prepared)
+                return self._asker.quantiles(prepared, again=again)
             case _:
-                return self._asker.one(prepared)
+                return self._asker.one(prepared, again=again)
 
-    def iter_ask(self, question: Watch | Prepared, *, epsilon: float | None = None) -> LazyAnswers:
+    def iter_ask(
+        self,
+        question: Watch | Prepared,
+        *,
+        max_hits: int | None = None,
+        epsilon: float | None = None,
+        again: bool = False,
+    ) -> LazyAnswers:
         """Ask a watch that was made by `tc.questions`, lazily: see `iter_watch`."""
-        prepared = self.prepare(question, epsilon=epsilon)
+        again, prepared = checks.flag(again, "again"), self.prepare(question, epsilon=epsilon)
         if not isinstance(prepared.question, Watch):
             raise InvalidParameter("question", prepared.question, "made by tc.questions.watch")
-        return self._asker.watch(prepared)
+        return self._asker.watch(prepared, max_hits, again=again)
 
     def watch(
-        self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
+        self,
+        where: Asked,
+        by: By,
+        keys: object,
+        threshold: float,
+        max_hits: int | None = None,
+        *,
+        epsilon: float | None = None,
+        again: bool = False,
     ) -> Answers:
         """Ask `above` for every declared key, in one scan; pay for the keys that reach the threshold.
 
-        When the budget is spent on the way, what was answered is returned, and `.stopped` says so.
+        Keys whose hit is published come back as repeats, and are not asked. When the budget is spent on the way,
+        or after as many new hits as are wanted, what was answered is returned, and `.stopped` says so.
 
         Args:
             where: what to count.
             by: one or two columns.
             keys: their declared values (tuples for two), or `tc.days` or `tc.hours`.
             threshold: the least noisy number that is published.
+            max_hits: how many new hits end the asking; left out for any number.
             epsilon: of one test, if not the query ε of the table.
+            again: whether keys whose hit is published are asked all the same.
         """
-        return self.iter_watch(where, by, keys, threshold, epsilon=epsilon).all()
+        return self.iter_watch(where, by, keys, threshold, max_hits, epsilon=epsilon, again=again).all()
 
     def iter_watch(
-        self, where: Asked, by: By, keys: object, threshold: float, *, epsilon: float | None = None
+        self,
+        where: Asked,
+        by: By,
+        keys: object,
+        threshold: float,
+        max_hits: int | None = None,
+        *,
+        epsilon: float | None = None,
+        again: bool = False,
     ) -> LazyAnswers:
         """Ask a watch lazily: the scan runs for the first answer; answers up to the next hit leave together."""
-        return self.iter_ask(questions.watch(where, by, keys, threshold), epsilon=epsilon)
+        asked = questions.watch(where, by, keys, threshold)
+        return self.iter_ask(asked, max_hits=max_hits, epsilon=epsilon, again=again)
 
     def top(
         self,
@@ -304,6 +357,7 @@ class Table:
         threshold: float | None = None,
         stop: Stop | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answers:
         """Publish the k declared keys with the largest numbers, best first; pay for each. One scan.
 
@@ -321,12 +375,21 @@ class Table:
             threshold: no number below it is published.
             stop: from the answers so far to the lowest number that may follow, or None; see `tc.sessions.gap`.
             epsilon: of one test, if not the query ε of the table.
+            again: whether it is asked, and paid for, also if they are published.
         """
         asked = questions.top(where, by, keys, k, values=values, threshold=threshold)
-        return self._asker.top(self.prepare(asked, epsilon=epsilon), stop)
+        again = checks.flag(again, "again")
+        return self._asker.top(self.prepare(asked, epsilon=epsilon), stop, again=again)
 
     def histogram(
-        self, where: Asked, by: By, keys: object, per_unit: int = 1, *, epsilon: float | None = None
+        self,
+        where: Asked,
+        by: By,
+        keys: object,
+        per_unit: int = 1,
+        *,
+        epsilon: float | None = None,
+        again: bool = False,
     ) -> Answers:
         """Publish the noisy counts of all declared keys at once, and pay one hit for all of them. One scan.
 
@@ -340,9 +403,10 @@ class Table:
             keys: their declared values.
             per_unit: how many keys a unit counts for at most.
             epsilon: it costs what a test with this ε costs; left out for the query ε of the table.
+            again: whether it is asked, and paid for, also if it was published.
         """
-        asked = questions.histogram(where, by, keys, per_unit)
-        return self._asker.histogram(self.prepare(asked, epsilon=epsilon))
+        again, asked = checks.flag(again, "again"), questions.histogram(where, by, keys, per_unit)
+        return self._asker.histogram(self.prepare(asked, epsilon=epsilon), again=again)
 
     def quantiles(
         self,
@@ -354,6 +418,7 @@ class Table:
         *,
         grid: questions.Grid | None = None,
         epsilon: float | None = None,
+        again: bool = False,
     ) -> Answers:
         """Publish several quantiles of one number for each unit, from one scan, and pay for each.
 
@@ -362,17 +427,35 @@ class Table:
         Args (others as in `quantile`):
             qs: shares of the units.
         """
-        return self.ask_quantiles(questions.quantiles(column, qs, lower, upper, where, grid=grid), epsilon=epsilon)
+        asked = questions.quantiles(column, qs, lower, upper, where, grid=grid)
+        return self.ask_quantiles(asked, epsilon=epsilon, again=again)
 
-    def ask_quantiles(self, question: Quantiles | Prepared, *, epsilon: float | None = None) -> Answers:
+    def ask_quantiles(
+        self, question: Quantiles | Prepared, *, epsilon: float | None = None, again: bool = False
+    ) -> Answers:
         """Ask for quantiles that were made by `tc.questions`, one or several: see `quantiles`."""
-        return self._asker.quantiles(self.prepare(question, epsilon=epsilon))
+        again = checks.flag(again, "again")
+        return self._asker.quantiles(self.prepare(question, epsilon=epsilon), again=again)
 
-    def ask_many(self, questions: Sequence[Question | Prepared], *, epsilon: float | None = None) -> Answers:
+    def ask_many(
+        self,
+        questions: Sequence[Question | Prepared],
+        *,
+        max_hits: int | None = None,
+        epsilon: float | None = None,
+        again: bool = False,
+    ) -> Answers:
         """Ask questions with one answer each, in their order; many that are alike share scans.
 
-        When the budget is spent on the way, what was answered is returned, and `.stopped` says so. If one of them
-        cannot be asked on this table, that is raised and none is asked.
+        Those whose hit is published come back as repeats, and are not asked. When the budget is spent on the way,
+        or after as many new hits as are wanted, what was answered is returned, and `.stopped` says so. If one of
+        them cannot be asked on this table, that is raised and none is asked.
+
+        Args:
+            questions: made by `tc.questions`.
+            max_hits: how many new hits end the asking; left out for any number.
+            epsilon: of one computation, if not the query ε of the table.
+            again: whether those whose hit is published are asked all the same.
         """
         if not isinstance(questions, list | tuple) or not questions:
             raise InvalidParameter("questions", questions, "a list of questions, made by tc.questions")
@@ -382,7 +465,7 @@ class Table:
                 raise InvalidParameter("question", question, expected)
         # What cannot be asked is refused here.
         prepared = [self.prepare(question, epsilon=epsilon) for question in questions]
-        return self._asker.many(prepared, questions)
+        return self._asker.many(prepared, questions, max_hits, again=checks.flag(again, "again"))
 
     def difference(self, first: Answer, second: Answer) -> Difference:
         """Return how much larger one published number of this table is than another, whenever they were asked.

@@ -400,3 +400,27 @@ def test_a_fall_by_noise_alone_is_rare(monkeypatch, margin, rho):
     expected = 600 * rises * fails / (rises + fails)
     assert (expected < 10) == (margin is None)
     assert abs(falls - expected) <= 6 * math.sqrt(expected) + 1
+
+
+def test_rules_that_ask_the_same_on_the_same_rows_are_asked_each_and_known_to_every_monitor():
+    """Their labels tell them apart: a repeat is in no transcript, so the next process would not know of it."""
+    rules = [Rule("one", threshold=500, anew=True), Rule("two", threshold=500, anew=True)]
+    with opened(people(0, 600)) as table:
+        monitor = Monitor(table, rules)
+        for number in range(2):  # no rows came: every day stands for itself all the same
+            assert kinds(monitor.look(day(number))) == [("one", "rose"), ("two", "rose")]
+        assert table.meter.hits == 4
+        assert len(Monitor(table, rules).alerts()) == len(monitor.alerts()) == 4
+
+
+def test_a_rule_that_another_session_looked_at_since_is_not_paid_twice(tmp_path):
+    place = tmp_path / "ledger.db"
+    with opened(people(0, 600), ledger=place) as first, opened(people(0, 600), ledger=place) as second:
+        rules = [Rule("one", threshold=500)]
+        late = Monitor(second, rules)
+        due = late.due(FIRST)
+        assert kinds(Monitor(first, rules).look(FIRST)) == [("one", "rose")]
+        (answer,) = second.ask_many(due)  # as a look would that began before
+        assert (answer.repeat, first.meter.hits) == (True, 1)
+        late.learn([answer])
+        assert [alert.seq for alert in late.alerts()] == [answer.seq]

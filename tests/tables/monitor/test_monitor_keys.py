@@ -234,7 +234,7 @@ def test_rows_that_arrived_elsewhere_stop_a_look_on_the_way(monkeypatch):
     """What refuses a later part of a look does not hide what was answered before it."""
     rules = [Rule("first", tolerance=90), Rule("keys", threshold=500, by="kind", keys=["a", "b"])]
 
-    def refused(*_):
+    def refused(*_, **__):
         msg = "somebody else appended"
         raise tc.NotAllowed(msg)
 

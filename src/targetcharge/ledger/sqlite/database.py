@@ -5,6 +5,7 @@ entries   number, canonical JSON, hash; seq for answers
 sessions  a row for each open session, with the grains that it holds back (`tenants` in files of earlier versions)
 pending   drawn outcomes that were not published yet: private to the curator
 secret    one row, the offset and its key, if the terms have an offset: private to the curator
+published where to find what a question last published: `index.py`
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast, final
 from targetcharge.errors import LedgerError, NotAllowed
 from targetcharge.ledger.entries import Entry, Pending, entry_of, last_of
 from targetcharge.ledger.offset import SecretOffset
+from targetcharge.ledger.sqlite.index import PublishedIndex
 from targetcharge.ledger.state import LedgerState, Reservation, Row, Sums, chained, link
 from targetcharge.outcomes import canonical_json
 
@@ -109,6 +111,7 @@ class Database:
     Attributes:
         path: of the file.
         file: its device and inode.
+        index: where to find what a question last published.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -128,6 +131,7 @@ class Database:
             )
             raise NotAllowed(msg)
         self._connection = _connect(path, "ro" if read_only else "rw")
+        self.index = PublishedIndex(self._connection)
         _open.add(self)
         if not read_only:
             try:
@@ -210,6 +214,7 @@ class Database:
         """Make the tables of a new ledger, and keep its offset if its header is committed to one."""
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
+        self.index.create()
         row = (1, state.header, state.last_entry, state.head, state.next_seq, state.sums.text())
         self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)", row)
         if offset is not None:
@@ -242,6 +247,7 @@ class Database:
         """Write entries; return the state after them."""
         rows, after = chained(state, entries)
         self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+        self.index.add(zip((row[0] for row in rows), entries, strict=True))
         return after
 
     def hash_at(self, number: int) -> bytes | None:
@@ -347,6 +353,7 @@ class Database:
         """Refuse all use from now on: SQLite's connections do not survive a fork, nor does closing one there."""
         self._parents = self._connection  # kept: collecting it would close it
         self._connection = cast("sqlite3.Connection", _Disowned())
+        self.index = PublishedIndex(self._connection)
 
     def close(self) -> None:
         """Disconnect."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -30,7 +30,7 @@ from targetcharge.ledger.state import LedgerState, Reservation, Sums
 from targetcharge.numerics.rounding import grains_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
     from io import FileIO
     from pathlib import Path
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from targetcharge.ledger.answer import Answer
     from targetcharge.ledger.entries import Pending
     from targetcharge.ledger.ledger import Tail
+    from targetcharge.ledger.published import QuestionId
+    from targetcharge.ledger.sqlite.database import Database
     from targetcharge.ledger.sqlite.locks import OwnLocks
     from targetcharge.ledger.state import Row
     from targetcharge.ledger.terms import Terms
@@ -95,6 +97,8 @@ class SqliteLedger(Ledger):
         state.terms.check(terms, self._path)
         self._id = state.ledger
         self._distrust = self._trust(restored)
+        if not self._database.index.exists():  # a file of an earlier version
+            self._transactions.write(lambda: self._database.index.create(self._database.rows()))
         if not self._distrust:
             self._witnesses.tell(self._database.state(), opening=True)
             self._transactions.add_session()
@@ -296,30 +300,41 @@ class SqliteLedger(Ledger):
 
     def answers(self, last: int | None = None) -> Iterator[Answer]:
         """Yield what was published: the file's, then the misses that wait to be written."""
-        with self._lock:
-            self._check_open()
-            with self._transactions.resolved() as database:
-                misses = self._transactions.session.misses
-                unwritten = [answer for entry in misses for answer in answers_in(entry)]
-                if last is not None:
-                    written = database.last_answers(max(0, last - len(unwritten)))
-                    return iter((written + unwritten)[-last:] if last else [])
-                number = database.state().last_entry  # what comes later may hold what waits now
+        with self._reading() as database:
+            misses = self._transactions.session.misses
+            unwritten = [answer for entry in misses for answer in answers_in(entry)]
+            if last is not None:
+                written = database.last_answers(max(0, last - len(unwritten)))
+                return iter((written + unwritten)[-last:] if last else [])
+            number = database.state().last_entry  # what comes later may hold what waits now
         return chain(chain.from_iterable(map(answers_in, self._entries_until(number))), unwritten)
 
     def count(self) -> int:
         """Return how many answers are written, or wait to be."""
-        with self._lock:
-            self._check_open()
-            with self._transactions.resolved() as database:
-                unwritten = sum(map(count_of, self._transactions.session.misses))
-                number = database.state().last_entry
-            return unwritten + sum(map(count_of, self._entries_until(number)))
+        with self._reading() as database:
+            unwritten = sum(map(count_of, self._transactions.session.misses))
+            number = database.state().last_entry
+        return unwritten + sum(map(count_of, self._entries_until(number)))
 
-    def _check_open(self) -> None:
-        if self._closed:
-            msg = "this session is closed: open another one on the same ledger to read its transcript"
-            raise NotAllowed(msg)
+    def published(self, asked: Sequence[QuestionId], most: int = 1) -> list[tuple[Answer, ...]]:
+        """Return what each question published when it last hit, also in another session."""
+        with self._reading() as database:
+            return database.index.of_questions(asked, most)
+
+    def published_keys(self, asked: QuestionId, keys: Sequence[object]) -> dict[int, Answer]:
+        """Return what a question about keys published for those that hit, also in another session."""
+        with self._reading() as database:
+            return database.index.of_keys(asked, keys)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Database]:
+        """Return the database, to be read while the session is open."""
+        with self._lock:
+            if self._closed:
+                msg = "this session is closed: open another one on the same ledger to read its transcript"
+                raise NotAllowed(msg)
+            with self._transactions.resolved() as database:
+                yield database
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries that are written."""
