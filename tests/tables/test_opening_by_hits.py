@@ -142,7 +142,7 @@ def test_no_sensible_budget_is_refused_and_each_buys_ten_hits(name):
     def check(epsilon, delta):
         budget = tc.Budget(epsilon, delta)
         if delta == 0 and name != "sparse":
-            with pytest.raises(tc.InvalidParameter, match="no such guarantee exists with delta 0") as refusal:
+            with pytest.raises(tc.InvalidParameter, match="with delta 0 misses are free on a table") as refusal:
                 opened(name, budget=budget)
             assert refusal.value.name == "delta"
             return
