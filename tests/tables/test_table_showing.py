@@ -165,13 +165,13 @@ def test_answers_are_printed_in_a_line_with_their_first_hits():
         watched = t.watch(None, "kind", ["a", "c", "b"], 2000)
         values = [answer.outcome for answer in watched.hits]
         assert str(watched) == (
-            f"count(*) by kind >= 2000: 3 answers, 2 hits (a {values[0]:,}; b {values[1]:,}), which cost 2"
+            f"count(*) by kind >= 2000: 3 answers, 2 hits (a {values[0]:,}; b {values[1]:,}), price 2"
         )
         assert repr(watched) == "<3 answers, 2 hits>"
         assert str(t.watch(None, "kind", ["c"], 2000)) == "count(*) by kind >= 2000: 1 answer, 0 hits, free"
         many = str(t.histogram(None, "doctor", range(5)))
         assert many.startswith("histogram of count(*) by doctor: 5 answers, 1 hit (0 ")
-        assert many.endswith(" and 2 more), which cost 1")
+        assert many.endswith(" and 2 more), price 1")
         spent = str(t.watch(None, "doctor", range(9), -3000))
         assert "; 5 not answered: " in spent
         assert "\n" not in spent
@@ -220,3 +220,11 @@ def test_a_transcript_is_a_frame_of_fixed_types():
         assert list(frame["outcome"].fillna(-1)) == [-1, answers[1].outcome, -1]
         assert list(frame["price"]) == [answer.price for answer in answers]
         assert abs(frame["received"][0].timestamp() - answers[0].received) < 1e-5
+
+
+def test_a_line_says_once_whose_numbers_they_are():
+    with opened(charging="individual", hits=3) as t:
+        line = str(t.watch(None, "kind", ["a", "b"], 2000))
+        assert line.count("of the units that still take part") == 1
+        many = t.ask_many([q.above("kind = 'a'", 3000), q.above("kind = 'b'", 2000)])
+        assert "of the units that still take part" in str(many)

@@ -163,24 +163,27 @@ class Answers(Sequence["Answer"]):
 
     def __repr__(self) -> str:
         """Return how it went; public."""
-        return f"<{self._counted()}{self._left_out()}>"
+        return f"<{self._counted()}{self._whose()}{self._left_out()}>"
 
     def __str__(self) -> str:
         """Return what was asked, the first hits with their outcomes, and the cost, in a line."""
         names = list(dict.fromkeys(answer.algorithm for answer in self._answers))
         asked = f"{names[0]}: " if len(names) == 1 else ""
+        whose = "" if asked else self._whose()  # else the name of the question says it
         cost = sum(answer.price for answer in self._answers)
-        paid = f", which cost {cost:.4g}" if cost else ", free"
+        paid = f", price {cost:.4g}" if cost else ", free"
         hits = [f"{_about(answer)} {words.outcome(answer)}" for answer in self.hits[:_LISTED]]
         more = f" and {len(self.hits) - _LISTED:,} more" if len(self.hits) > _LISTED else ""
         listed = f" ({'; '.join(hits)}{more})" if hits else ""
-        return f"{asked}{self._counted()}{listed}{paid}{self._left_out()}"
+        return f"{asked}{self._counted()}{whose}{listed}{paid}{self._left_out()}"
 
     def _counted(self) -> str:
         hits = {answer.seq: answer.repeat for answer in self.hits}  # all numbers of a histogram are one
         before = f", {repeats:,} of them published before" if (repeats := sum(hits.values())) else ""
-        whose = f", {self._types.whose}" if self._types.whose else ""
-        return f"{markup.counted(len(self), 'answer')}, {markup.counted(len(hits), 'hit')}{before}{whose}"
+        return f"{markup.counted(len(self), 'answer')}, {markup.counted(len(hits), 'hit')}{before}"
+
+    def _whose(self) -> str:
+        return f", {self._types.whose}" if self._types.whose else ""
 
     def _left_out(self) -> str:
         return f"; {len(self.unanswered):,} not answered: {self.stopped}" if self.stopped else ""
@@ -190,7 +193,7 @@ class Answers(Sequence["Answer"]):
         shown = self.hits[:_SHOWN]
         rows = [[_about(answer), words.outcome(answer), markup.interval(answer.interval)] for answer in shown]
         more = f", {len(self.hits) - _SHOWN:,} of them not shown" if len(self.hits) > _SHOWN else ""
-        caption = f"{self._counted()}{more}. {self.stopped}".strip()
+        caption = f"{self._counted()}{self._whose()}{more}. {self.stopped}".strip()
         return markup.table([", ".join(self._types.by), "noisy value", "95% interval"], rows, caption)
 
 
