@@ -5,6 +5,7 @@
 >>> with payer.opened(Boundary(2), epsilon) as session:
 ...     epsilon, session.meter
 (0.08, <renyi meter, 0 hits, 30 left>)
+>>> from targetcharge.accounting.targets import NotPrior
 >>> round(Payer.of(None, Budget(1.0, 1e-5), None, MEMORY).epsilon_of(NotPrior(None), 250), 3)  # it covers 10 hits
 0.041
 """
