@@ -164,6 +164,22 @@ def test_a_release_that_waits_may_have_charged_everybody_until_its_number_is_pub
     assert 80 < bound.most() < 150
 
 
+@pytest.mark.parametrize("shortfall", [0, 7, 15])
+def test_a_condition_that_chooses_low_noise_does_not_bring_the_bound_below_the_truth(shortfall):
+    """Without a factor of 2 for each release it would be, in all runs."""
+    random, units, hits = np.random.default_rng(5), 20, 105
+    for _ in range(10):
+        bound = departures(hits, at_least=False)
+        for seq in range(1, hits + 1):
+            noisy = units + int(random.geometric(-math.expm1(-EPSILON)) - random.geometric(-math.expm1(-EPSILON)))
+            published = noisy < units - shortfall
+            bound.add(
+                replace(hit(noisy if published else None), hit=published, seq=seq, release=seq, call="release")
+            )
+        most = bound.most()
+        assert most is None or most >= units
+
+
 def test_a_question_that_needs_more_hits_loses_more_units():
     bound = departures(3)
     bound.add(hit(300)), bound.add(hit(300))

@@ -164,6 +164,6 @@ def _read(handle: int) -> dict[str, Registration]:
             else:
                 registration = Registration.of(body)
                 known[registration.ledger] = registration
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return known

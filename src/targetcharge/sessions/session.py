@@ -438,7 +438,8 @@ class Session:
             values: whether outcomes are published; else only which candidates are the best, at the same price.
                 Then `stop` is left out: it would see them.
         """
-        if stop is not None and not checks.flag(values, "values"):
+        values = checks.flag(values, "values")
+        if stop is not None and not values:
             raise InvalidParameter("stop", stop, "left out where values are not wanted: there are none to see")
         names = candidates.keys if isinstance(candidates, Batch) else candidates
         most = check_selection(names, k, stop, threshold)

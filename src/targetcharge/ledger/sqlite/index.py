@@ -88,9 +88,11 @@ class PublishedIndex:
         return repeats
 
     def _entries(self, number: int, most: int) -> list[Entry]:
-        """Return so many entries from a number on, in order."""
+        """Return so many entries from a number on, in order; none if one of them cannot be read."""
         sql = "SELECT body FROM entries WHERE number >= ? ORDER BY number LIMIT ?"
-        return [entry_of(body) for (body,) in self._connection.execute(sql, (number, most)).fetchall()]
+        with suppress(LedgerError):
+            return [entry_of(body) for (body,) in self._connection.execute(sql, (number, most)).fetchall()]
+        return []
 
 
 def _readable(rows: Iterable[Row]) -> Iterator[tuple[int, Entry]]:

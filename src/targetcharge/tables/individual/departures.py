@@ -122,14 +122,15 @@ class Departures:
         A hit is what was declared, or that of a test if it is dearer. The bound holds in at least 95% of draws, at
         all moments together; None if there is none.
         """
-        typical = self._price(self._typical)
-        spent = self._capacity - hits * max(typical, self._test) + 1 - self._everybody
-        if spent <= 0:
-            return None
-        if self._each < spent:
-            return 0
-        excess = float(np.min((self._excess * _ROUNDED + _UNSURE) / self._tilts))
-        return max(0, self._numbers + math.ceil(excess * typical)) // spent
+        with self._turn:
+            typical = self._price(self._typical)
+            spent = self._capacity - hits * max(typical, self._test) + 1 - self._everybody
+            if spent <= 0:
+                return None
+            if self._each < spent:
+                return 0
+            excess = float(np.min((self._excess * _ROUNDED + _UNSURE) / self._tilts))
+            return max(0, self._numbers + math.ceil(excess * typical)) // spent
 
     def read(self, ledger: Ledger) -> None:
         """Take note of what is new in a ledger."""
@@ -150,7 +151,12 @@ class Departures:
                 self._everybody += min(self._price(sum(entry.grains)), self._capacity)
 
     def _add_answer(self, answer: Answer) -> None:
-        """Take note of an answer: a hit, or a release, whose price is held from the draw on."""
+        """Take note of an answer: a hit, or a release, whose price is held from the draw on.
+
+        The condition of a release may choose low noise: published or waiting, its factor is at most max(X, 1).
+        """
+        if answer.release is not None and answer.release == answer.seq and _counting(answer) is not None:
+            self._excess = self._excess + math.log(2)
         if not answer.hit:
             if answer.release == answer.seq:
                 price = self._held(answer.epsilon)
