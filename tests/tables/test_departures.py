@@ -313,3 +313,13 @@ def test_alerts_say_whom_they_are_about():
             (alert,) = monitor.look("2024-01-01").alerts
             assert alert.whose == alert.as_dict()["whose"] == said
             assert (SAID in str(alert)) is bool(said)
+
+
+def test_a_closed_table_still_describes_itself(tmp_path):
+    with tc.open(
+        pd.DataFrame({"u": range(9)}), "u", tc.Budget(3, 1e-6), charging="individual", ledger=tmp_path / "l"
+    ) as t:
+        t.count()
+    assert t.may_have_left() is None
+    assert "of the units that still take part" in str(t.describe())
+    assert t._repr_html_()

@@ -511,6 +511,11 @@ class Session:
             with self._ledger.exclusive():
                 yield
 
+    @property
+    def closed(self) -> bool:
+        """Return whether it was closed."""
+        return self._turn.closed
+
     def close(self) -> None:
         """Let go of what is reserved and not used, and close the ledger. A crash spends it."""
         if not self._turn.closed:

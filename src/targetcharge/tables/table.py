@@ -508,8 +508,8 @@ class Table:
         """Return at most how many units take no part any more, where each has a budget of its own; else 0.
 
         It is told from what was published alone, and holds in at least 95% of draws, at all moments together.
-        None if nothing bounds it, such as after as many means as a unit has hits: they do not tell how many they
-        charged.
+        None if the table is closed, or nothing bounds it, such as after as many means as a unit has hits: they do
+        not tell how many they charged.
 
         Args:
             hits: that a question may charge one unit: k for a `top`, and 1 for others.
@@ -517,6 +517,8 @@ class Table:
         hits = checks.hits(hits)
         if self._departures is None or not isinstance(self._numbers, UnitMeters):
             return 0
+        if self._session.closed:  # others may have published more since
+            return None
         self._departures.read(self._numbers.ledger)
         return self._departures.most(hits)
 
