@@ -33,7 +33,7 @@ from targetcharge.errors import (
 from targetcharge.ledger import Answer
 from targetcharge.ledger.budgets import budgets
 from targetcharge.mechanisms import agreement, boundary, from_opendp, private, twice
-from targetcharge.outcomes import BOUNDARY, LOW, UNCHANGED, Side
+from targetcharge.outcomes import BOUNDARY, LOW, MISSING, UNCHANGED, Side
 from targetcharge.queries.keys import days, hours
 from targetcharge.sessions import Release, Session
 from targetcharge.tables import ROW, Answers, Monitor, Table, questions
@@ -44,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BOUNDARY",
     "LOW",
+    "MISSING",
     "ROW",
     "UNCHANGED",
     "Answer",

@@ -34,20 +34,27 @@ class Side(StrEnum):
 
 
 class Mark(Enum):
-    """A published outcome that is no value: "too close to call", "much as it was", or "too few agree"."""
+    """What is published that is no value: "too close to call", "much as it was", "too few agree"; the key NULL."""
 
     BOUNDARY = "boundary"
     UNCHANGED = "unchanged"
     LOW = "low"
+    MISSING = "NULL"
 
     def __repr__(self) -> str:
         """Return the name it is imported by."""
         return self.name
 
+    def __str__(self) -> str:
+        """Return what people read."""
+        return self.value
+
 
 BOUNDARY: Final = Mark.BOUNDARY
 UNCHANGED: Final = Mark.UNCHANGED
 LOW: Final = Mark.LOW
+MISSING: Final = Mark.MISSING
+"""In a key: the rows whose column has no value. None is no key at all."""
 
 PUBLISHABLE: Final = "None, a bool, an int, a float that is not NaN, text, bytes, a mark, or a tuple of these"
 
@@ -111,6 +118,13 @@ def same(first: object, second: object) -> bool:
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(same, first, second))
     return bool(first == second)
+
+
+def with_nulls(key: object) -> object:
+    """Return a published key for tables, CSV and JSON, which have NULL themselves: None for MISSING."""
+    if isinstance(key, tuple):
+        return tuple(map(with_nulls, key))
+    return None if key is MISSING else key
 
 
 def to_plain(outcome: object) -> object:

@@ -73,6 +73,37 @@ def test_a_file_of_keys(file):
     assert outcome(result) == [("Kent", True), ("A, B", False)]
 
 
+def missing(folder, **columns):
+    """Let the rows of Kent have no value of some columns."""
+    frame = pd.read_parquet(folder / "visits.parquet")
+    for name, kind in columns.items():
+        frame[name] = frame[name].astype(kind).mask(frame["county"] == "Kent")
+    frame["county"] = frame["county"].mask(frame["county"] == "Kent")
+    frame.to_parquet(folder / "gaps.parquet")
+    run("ask", "gaps.parquet", "age > 200", "--threshold", 9000, *TERMS)
+
+
+def test_null_is_the_key_of_rows_without_a_value(folder):
+    missing(folder, age="Int64", ill="boolean")
+    gaps = ("watch", "gaps.parquet", *LIMIT, "--by")
+    assert outcome(run(*gaps, "county", "--keys", "NULL,Devon", "--json")) == [(None, True), ("Devon", True)]
+    for written in ("'NULL'", '"NULL"'):
+        asked = run(*gaps, "county", "--keys", f"Rutland, {written},null", "--json")
+        assert outcome(asked) == [("Rutland", False), ("NULL", False), ("null", False)]
+    assert outcome(run(*gaps, "age", "--keys", "NULL,20", "--json")) == [(None, True), (20, False)]
+    assert outcome(run(*gaps, "ill", "--keys", "false,NULL", "--json")) == [(False, True), (None, True)]
+    assert run(*gaps, "age", "--keys", "'NULL'").err.count("rows without a value are NULL") == 1
+    (folder / "pairs.csv").write_text("county,age\nNULL,NULL\nDevon,70\nDevon,NULL\n'NULL',70\n")
+    pairs = (*gaps, "county,age", "--keys-file", "pairs.csv")
+    result = run(*pairs, "--json")
+    keys = [([None, None], True), (["Devon", 70], True), (["Devon", None], False), (["NULL", 70], False)]
+    assert outcome(result) == keys
+    assert run(*pairs, "--csv").rows[1][:2] == ["", ""]
+    assert "│ NULL   │ NULL │" in run(*pairs).out
+    left = run(*gaps, "county", "--keys", "Essex,NULL", "--threshold", 4000, "--max-hits", 1, "--json")
+    assert left.json["unanswered"] == [None]
+
+
 def test_a_file_of_pairs(file):
     pairs = file("age,county\n20,Kent\n20,Devon\n70,Devon\n")
     result = watch("--by", "county,age", "--keys-file", pairs, "--json")

@@ -107,19 +107,25 @@ class Asked:
         where, keys = self.one_of((None, None, self.predicate())), self.keys()
         if self.draw(_below(4)):
             column = self.one_of(self.columns)
-            keys = Keys((column,), tuple((value,) for value in dict.fromkeys(self.had[column.name])))
+            keys = Keys((column,), tuple((value,) for value in dict.fromkeys((*self.had[column.name], None))))
         return Histogram(where, self.one_of((1, 1, 2, 3)), self.one_of(_SALTS)), keys
+
+    def key(self, column):
+        """Draw a value, or that there is none."""
+        return self.literal(column) if self.draw(_below(4)) else None
 
     def keys(self):
         """Draw keys of one or two columns, or days or hours of a time."""
         times = [column for column in self.columns if column.kind is Kind.TIME]
         if times and self.draw(_below(2)):
             column, period = self.one_of(times), self.one_of(tuple(Period))
-            wanted = dict.fromkeys(_cut(each, period) for each in self.some(0, 6, lambda: self.literal(column)))
+            wanted = dict.fromkeys(
+                each and _cut(each, period) for each in self.some(0, 6, lambda: self.key(column))
+            )
             return Keys((column,), tuple((each,) for each in wanted), period)
         first, second = self.one_of(self.columns), self.one_of(self.columns)
         columns = (first,) if first == second else (first, second)
-        values = self.some(0, 6, lambda: tuple(self.literal(column) for column in columns))
+        values = self.some(0, 6, lambda: tuple(self.key(column) for column in columns))
         return Keys(columns, tuple(dict.fromkeys(values)))
 
 

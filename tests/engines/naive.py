@@ -338,8 +338,8 @@ def bytes_of(value, column):
 
 def _has_key(row, keys, key):
     values = [value_of(row, column) for column in keys.columns]
-    if None in values:
-        return False
+    if values == [None]:
+        return key == (None,)
     if keys.period is Period.DAY:
         values = [values[0].date()]
     if keys.period is Period.HOUR:

@@ -412,3 +412,16 @@ def test_files_that_begin_with_a_dot_or_a_line_are_no_part_of_a_folder(tmp_path)
         path.write_text("id,name\n1,x\n")
     with closing(open_duckdb(tmp_path / "folder", None)) as engine:
         assert engine.measure([Count(None)]) == [1]
+
+
+def test_the_key_null_is_also_among_keys_that_are_sifted():
+    rows = pa.table({"a": [1, None, 1, None, 2], "b": ["x", None, None, "x", "x"]})
+    with closing(open_duckdb(rows, unit=None)) as engine:
+        a, b = engine.schema["a"], engine.schema["b"]
+        for keys, expected in (
+            (Keys((a,), ((None,), (2,))), [2, 1]),
+            (Keys((b,), (("x",),)), [3]),
+            (Keys((a, b), ((None, None), (1, None), (1, "x"), (2, None))), [1, 1, 1, 0]),
+        ):
+            assert engine.measure_by(Count(None), keys) == expected
+            assert engine._by_key(Count(None), keys, sifted=True) == expected

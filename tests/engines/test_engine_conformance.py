@@ -14,6 +14,7 @@ from tests.engines.rows import tables
 from tests.engines.sources import FOLDER, SOURCES
 from tests.sizes import size
 
+from targetcharge.queries.keys import Keys
 from targetcharge.queries.measures import Count, Histogram, UnitValue
 from targetcharge.queries.tree import All, Missing, Not
 
@@ -42,11 +43,17 @@ def compare_with_the_reference(name, data):
         with closing(source.opened(table, folder, unit)) as engine:
             assert engine.schema == naive.schema
             agree({told(each): (engine.measure([each]), naive.measure([each])) for each in questions})
+            agree({f"no {column.name}": nobody(engine, column) for column in naive.schema.values()})
             agree({"together": (engine.measure(questions), naive.measure(questions))})
             agree({told(*each): (engine.measure_by(*each), naive.measure_by(*each)) for each in keyed})
             agree({f"{told(*each)} in one call": in_one_call(engine, naive, *each) for each in keyed})
             agree({f"how {told(each)} is distributed": distributions(engine, naive, each) for each in questions})
             engine.check_unchanged()
+
+
+def nobody(engine, column):
+    """Count the rows without a value, as a key and as a predicate."""
+    return engine.measure_by(Count(None), Keys((column,), ((None,),))), engine.measure([Count(Missing(column))])
 
 
 def distributions(engine, naive, measure):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import enum
+import json
 import math
 import time
 from decimal import Decimal
@@ -17,6 +18,7 @@ from tests.queries.patients import SCHEMA
 from tests.queries.trees import check_value
 
 from targetcharge.errors import InvalidKey, InvalidParameter
+from targetcharge.outcomes import MISSING, canonical_json, from_plain, to_plain
 from targetcharge.queries.keys import MOST_KEYS, KeyRange, Keys, Period, days, declare, from_published, hours
 from targetcharge.queries.tree import Column, Exact, Kind
 
@@ -59,6 +61,13 @@ ONE_COLUMN = [
     ("seen", ["2024-01-31", NEXT], [DAY, NEXT], Period.DAY),
     ("seen", days(DAY, NEXT), [DAY, NEXT], Period.DAY),
     ("seen", hours(EIGHT, "2024-01-31 09:00"), [EIGHT, NINE], Period.HOUR),
+    # Rows without a value.
+    ("age", [None, 0], [None, 0], None),
+    ("diagnosis", ["NULL", MISSING, "None"], ["NULL", None, "None"], None),
+    ("smoker", [None], [None], None),
+    ("seen", [None, DAY], [None, DAY], Period.DAY),
+    ("seen", [EIGHT, None], [EIGHT, None], None),
+    ("bmi", pl.Series([0.5, None]), [0.5, None], None),
     # Arrays and series.
     ("age", np.array([1, 2], dtype="int8"), [1, 2], None),
     ("age", pd.Series([1, 2]), [1, 2], None),
@@ -91,7 +100,7 @@ def test_keys_of_one_column(by, keys, values, period):
     assert repr(found) == repr(Keys((column,), tuple((value,) for value in values), period))
     if period is None:
         for value in values:
-            check_value(column, value)
+            assert value is None or check_value(column, value) is None
 
 
 def test_keys_of_two_columns():
@@ -120,7 +129,7 @@ BAD_KEYS = [
     ("age", [-129.0], f"keys[0] is -129.0; it must be {NUMBER}"),
     ("age", [True], f"keys[0] is True; it must be {NUMBER}"),
     ("age", [np.True_], f"keys[0] is True; it must be {NUMBER}"),
-    ("age", [None], f"keys[0] is None; it must be {NUMBER}"),
+    ("age", ["NULL"], f"keys[0] is 'NULL'; it must be {NUMBER}"),
     ("age", [math.nan], f"keys[0] is nan; it must be {NUMBER}"),
     ("age", [math.inf], f"keys[0] is inf; it must be {NUMBER}"),
     ("age", [Decimal("NaN")], f"keys[0] is NaN; it must be {NUMBER}"),
@@ -132,7 +141,6 @@ BAD_KEYS = [
     ("age", [[1]], f"keys[0] is <list>; it must be {NUMBER}"),
     ("age", [object()], f"keys[0] is <object>; it must be {NUMBER}"),
     ("age", pd.Series([1, None]), f"keys[1] is nan; it must be {NUMBER}"),
-    ("age", pl.Series([1, None]), f"keys[1] is None; it must be {NUMBER}"),
     ("price", [0.125], f"keys[0] is 0.125; it must be {CENTS}"),
     ("price", [Decimal("0.001")], f"keys[0] is 0.001; it must be {CENTS}"),
     ("bmi", [math.nan], f"keys[0] is nan; it must be {DOUBLE}"),
@@ -145,7 +153,6 @@ BAD_KEYS = [
     ("diagnosis", ["flu\0"], "keys[0] is 'flu\\x00'; it must be text, as diagnosis is"),
     ("diagnosis", ["\ud800"], "keys[0] is '\\ud800'; it must be text"),
     ("diagnosis", [b"flu"], "keys[0] is b'flu'; it must be text"),
-    ("diagnosis", [None], "keys[0] is None; it must be text"),
     ("smoker", [1], "keys[0] is 1; it must be True or False, as smoker is"),
     ("smoker", ["TRUE"], "keys[0] is 'TRUE'; it must be True or False"),
     ("born", [EIGHT], f"keys[0] is 2024-01-31 08:00:00; it must be {DATE}"),
@@ -209,8 +216,12 @@ BAD_KEYS = [
     (["age", "diagnosis"], [(1, "flu", 2)], f"keys[0] is <tuple>; it must be {PAIR}"),
     (["seen", "age"], [(DAY, 1)], f"keys[0][0] is 2024-01-31; it must be {TIME}"),
     # Rows without a value.
-    ("diagnosis", ["flu", None], "; ask about rows without a value by themselves: diagnosis IS NULL"),
-    (["age", "diagnosis"], [("null", "flu")], "; ask about rows without a value by themselves: age IS NULL"),
+    ("diagnosis", ["flu", None, None], "keys[2] is None; it must be another key than keys[1]"),
+    ("diagnosis", [math.nan], "; rows without a value are NULL, in Python None"),
+    ("seen", [np.datetime64("NaT", "us")], "; rows without a value are NULL, in Python None"),
+    (["age", "diagnosis"], [("null", "flu")], "; rows without a value are NULL, in Python None"),
+    (["age", "diagnosis"], [(1, None), (None, 2)], "keys[1][1] is 2; it must be text"),
+    ("seen", [None, DAY, EIGHT], "a date, as keys[1] is: write all keys as dates or all as times"),
     # Columns.
     ("zzz", [1], "by is 'zzz'; it must be one of the columns age (number), visits (number)"),
     (["age", "zzz"], [(1, 1)], "by is 'zzz'; it must be one of the columns"),
@@ -385,3 +396,12 @@ def test_ten_thousand_keys_take_no_time(by, keys):
         assert len(declare(by, keys, SCHEMA).values) == 10_000
         took.append(time.perf_counter() - start)
     assert min(took) < 0.2  # ten times what it takes
+
+
+def test_keys_without_a_value_are_published_as_a_mark_and_read_back():
+    keys = declare(["diagnosis", "price"], [("flu", None), (None, 0.5), (None, None)], SCHEMA)
+    published = keys.published()
+    assert published == (("flu", MISSING), (MISSING, 0.5), (MISSING, MISSING))
+    plain = from_plain(json.loads(canonical_json(to_plain(published))))
+    assert from_published(["diagnosis", "price"], plain, None, SCHEMA) == keys
+    assert declare(["diagnosis", "price"], published, SCHEMA) == keys

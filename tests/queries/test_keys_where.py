@@ -6,7 +6,7 @@ import pytest
 
 from targetcharge.queries.keys import Keys, Period
 from targetcharge.queries.parser import parse
-from targetcharge.queries.tree import All, Column, Compare, Exact, Kind, Operator
+from targetcharge.queries.tree import All, Column, Compare, Exact, Kind, Missing, Operator
 
 AT, DAY, NAME = Column("at", Kind.TIME), Column("day", Kind.DATE), Column("name", Kind.TEXT)
 PRICE, SCORE, ILL = (
@@ -41,6 +41,15 @@ def test_two_columns_are_both_compared():
     keys = Keys((NAME, PRICE), (("a", 1), ("b", 250)))
     assert keys.where(1) == All((Compare(NAME, Operator.EQ, "b"), Compare(PRICE, Operator.EQ, 250)))
     assert parse(str(keys.where(1)), SCHEMA) == keys.where(1)
+
+
+def test_no_value_is_missing_also_in_a_pair_and_beside_days():
+    pairs = Keys((NAME, PRICE), (("a", None), (None, None)))
+    assert [str(pairs.where(index)) for index in (0, 1)] == [
+        "name = 'a' AND price IS NULL",
+        "name IS NULL AND price IS NULL",
+    ]
+    assert Keys((AT,), ((dt.date(2024, 2, 29),), (None,)), Period.DAY).where(1) == Missing(AT)
 
 
 @pytest.mark.parametrize("day", [dt.date(1, 1, 1), dt.date(2024, 2, 29), dt.date(9999, 12, 31)], ids=str)

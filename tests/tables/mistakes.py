@@ -52,7 +52,7 @@ KEYS = {
     "empty": [],
     "twice": ["a", "b", "a"],
     "a number": ["a", 5],
-    "missing": ["a", None],
+    "missing twice": ["a", None, None],
     "a set": {"a", "b"},
     "a text": "abc",
     "a generator": (key for key in "ab"),

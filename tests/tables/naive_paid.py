@@ -11,6 +11,8 @@ from fractions import Fraction
 
 from tests.tables.naive_units import PREDICATES, Asked, Naive
 
+import targetcharge as tc
+
 
 def rows_of_units(rows, *, by_row=False):
     """Return the rows of each unit; rows without one are of none."""
@@ -35,7 +37,11 @@ def value_of(rows, where, lower, upper, grid):
 def keys_of(rows, where, by, keys):
     """Return which of some keys a unit has rows of that count."""
     columns = by if isinstance(by, tuple) else (by,)
-    held = {tuple(row[column] for column in columns) for row in rows if PREDICATES[where](row)}
+    held = {
+        tuple(tc.MISSING if row[column] is None else row[column] for column in columns)
+        for row in rows
+        if PREDICATES[where](row)
+    }
     return [key for key in keys if (key if isinstance(key, tuple) else (key,)) in held]
 
 

@@ -110,8 +110,8 @@ class Asked:
         return all(self._is(row[column], key) for column, key in zip(self.by, keys, strict=True))
 
     def _is(self, value, key):
-        if value is None:
-            return False
+        if value is None or key is tc.MISSING:
+            return value is None and key is tc.MISSING
         if self.grain == "day":
             return value.date().isoformat() == key
         if self.grain == "hour":
@@ -288,6 +288,8 @@ def asked_in(answer, text=None):
 def _key(plain):
     if isinstance(plain, list):
         return tuple(map(_key, plain))
+    if plain == {"mark": "NULL"}:
+        return tc.MISSING
     return float.fromhex(plain["float"]) if isinstance(plain, dict) else plain
 
 

@@ -12,10 +12,10 @@ from tests.tables.noise import decide
 import targetcharge as tc
 
 KEYS = {
-    ("week",): [0, 3, 1, 9],
+    ("week",): [0, tc.MISSING, 3, 1, 9],
     ("place",): ["a", "b", "", "c", "zz"],
-    ("place", "week"): [("a", 0), ("b", 1), ("a", 1), ("", 2)],
-    ("fee",): [0, 0.25, 2.5, -1.5, 77],
+    ("place", "week"): [("a", 0), ("b", 1), (tc.MISSING, 0), ("a", 1), ("a", tc.MISSING), ("", 2)],
+    ("fee",): [0, 0.25, 2.5, -1.5, tc.MISSING, 77],
 }
 
 

@@ -371,7 +371,7 @@ def mistakes():
         yield f"keys: {name}", (lambda t, k=given, b=by: t.histogram(None, b, k), parameter, given)
     yield "keys: twice", (lambda t: t.histogram(None, "kind", ["a", "b", "a"]), "keys[2]", "a")
     yield "keys: a number", (lambda t: t.histogram(None, "kind", ["a", 5]), "keys[1]", 5)
-    yield "keys: missing", (lambda t: t.histogram(None, "kind", ["a", None]), "keys[1]", None)
+    yield "keys: missing twice", (lambda t: t.histogram(None, "kind", [None, None]), "keys[1]", None)
     yield "by: unknown", (lambda t: t.histogram(None, "salary", [1]), "by", "salary")
     total = q.sum("fee", 0, 5)
     yield "histogram of a sum", (lambda t: t.histogram(total, "kind", ["a"]), "where", total)

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.tables.people import opened, table
 
@@ -37,6 +38,21 @@ def test_answers_become_tables_of_every_kind():
     assert arrow.to_pydict() == found
     assert answers[:1] == (answers[0],)
     assert answers[-1] is answers[1]
+
+
+def test_a_key_without_a_value_is_a_missing_value():
+    made = table()
+    made = made.set_column(1, "kind", pc.if_else(pc.equal(made["kind"], "b"), None, made["kind"]))
+    with opened(made) as t:
+        answers = t.watch(None, "kind", ["a", None, "NULL"], 2000)
+        pairs = t.watch(None, ["old", "doctor"], [(None, 5), (True, None)], -5000)
+    assert [(answer.key, answer.hit) for answer in answers] == [("a", True), (tc.MISSING, True), ("NULL", False)]
+    assert abs(answers[1].outcome - 3000) < 700
+    assert "NULL " in str(answers)
+    assert answers.columns()["kind"] == ["a", None, "NULL"]
+    types(answers)
+    assert pairs.columns()["old"] == [None, True]
+    assert types(pairs)[0].field("doctor").type == pa.int64()
 
 
 def test_an_outcome_that_is_no_number_is_in_a_column_of_its_own():

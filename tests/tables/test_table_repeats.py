@@ -437,3 +437,21 @@ def test_how_many_hits_are_wanted_is_checked(wrong):
             with pytest.raises(tc.InvalidParameter, match="max_hits"):
                 call()
         assert len(t.transcript) == 0
+
+
+@pytest.mark.parametrize("table", ["sparse", "individual"])
+def test_the_key_null_is_published_once_also_after_a_restart(table, tmp_path):
+    frame = FRAME.assign(k=FRAME["k"].where(FRAME["k"] != 4))
+    questions = [
+        q.watch(None, "k", [0, None], 100),
+        q.top(None, "k", [0, None], 2),
+        q.histogram(None, "k", [None]),
+    ]
+    for repeat in (False, True):
+        with tc.open(
+            frame, unit="unit", budget=BUDGET, hits=30, ledger=tmp_path / "ledger.db", **TABLES[table]
+        ) as t:
+            answers = [answer for question in questions for answer in t.ask(question)]
+        assert [answer.repeat for answer in answers] == [repeat] * 5
+        assert [answer.key for answer in answers].count(tc.MISSING) == 3
+        assert all(abs(answer.outcome - 600) < 100 for answer in answers)

@@ -1,7 +1,9 @@
 """Keys from the command line: listed, in a file, or a range; as text first, and then of their column's kind.
 
->>> [key_of(text, Kind.NUMBER) for text in ("7", "0.5", "many")]
-[7, 0.5, 'many']
+>>> [key_of(text, Kind.NUMBER) for text in ("7", "0.5", "many", "NULL")]
+[7, 0.5, 'many', None]
+>>> key_of("'NULL'", Kind.TEXT)
+'NULL'
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from targetcharge.queries.keys import KeyRange
 
 _in_keys = partial(typer.Option, rich_help_panel="Keys")
+_NULL: Final = "NULL"
+_NULL_IN_QUOTES: Final = re.compile(r'(?<![^,])\s*"NULL"\s*(?![^,])')
 _SEPARATOR: Final = re.compile(r":(?=\d{4}-\d{2}-\d{2})")  # between two times, which have colons themselves
 
 
@@ -42,9 +46,9 @@ class KeyOptions:
     keys_file: Annotated[
         Path | None, _in_keys(metavar="FILE.csv", help="Keys, one a line; the first line names the columns.")
     ] = None
-    keys: Annotated[
-        str | None, _in_keys(metavar="A,B,C", help="Keys; rows without a value by --where 'A IS NULL'.")
-    ] = None
+    keys: Annotated[str | None, _in_keys(metavar="A,B,C", help="Keys; NULL is that of rows without a value.")] = (
+        None
+    )
     days: Annotated[str | None, _in_keys(metavar="FIRST:LAST", help="All days, as 2013-01-01:2013-12-31.")] = None
     hours: Annotated[
         str | None, _in_keys(metavar="FIRST:LAST", help="All hours, as '2013-01-01 00:00:2013-01-02 23:00'.")
@@ -84,7 +88,8 @@ class WrittenKeys:
             if len(by) > 1:
                 problem = "it is for one column: put pairs into a file, and name that with --keys-file"
                 raise Mistake("--keys", problem)
-            texts = tuple((text.strip(),) for text in _split("--keys", options.keys))
+            written = _NULL_IN_QUOTES.sub(f"'{_NULL}'", options.keys)  # both quotes make it a text
+            texts = tuple((text.strip(),) for text in _split("--keys", written))
             return cls(by, texts, tuple(f"--keys, key {place}" for place, _ in enumerate(texts, 1)))
         make, text = (tc.days, options.days) if options.days is not None else (tc.hours, options.hours)
         ends = _SEPARATOR.split(text or "")
@@ -112,7 +117,9 @@ class WrittenKeys:
 
 
 def key_of(text: str, kind: Kind) -> object:
-    """Return a key of the column's kind; the text itself if it is none, for the table to refuse."""
+    """Return a key of the column's kind, None for NULL; the text itself if it is none, for the table to refuse."""
+    if text in (_NULL, f"'{_NULL}'"):
+        return None if text == _NULL else _NULL
     if kind is Kind.BOOLEAN:
         return {"true": True, "false": False}.get(text.lower(), text)
     return _number(text) if kind is Kind.NUMBER else text
@@ -149,6 +156,8 @@ def _from_file(by: Sequence[str], path: Path) -> tuple[tuple[tuple[str, ...], ..
         raise Mistake(str(path), "there are no keys in it")
     for number, cells in rows:
         if missing := [name for name in columns if name not in cells]:
-            raise Mistake(line(path, number), f"there is no value of {missing[0]}")
+            raise Mistake(
+                line(path, number), f"there is no value of {missing[0]}; write NULL for rows without one"
+            )
     texts = tuple(tuple(cells[name] for name in columns) for _, cells in rows)
     return texts, tuple(line(path, number) for number, _ in rows)

@@ -20,6 +20,7 @@ from targetcharge.cli.words import listed
 from targetcharge.errors import TargetChargeError
 from targetcharge.ledger import Unit, words
 from targetcharge.markup import counted
+from targetcharge.outcomes import with_nulls
 from targetcharge.tables.answers import enough
 from targetcharge.tables.individual.departures import in_words
 from targetcharge.tables.prepared import TAKING_PART
@@ -144,7 +145,7 @@ class Results:
             {
                 **({} if by_key or len(heads) == 1 else {"name": label[0]}),
                 "question": answer.algorithm,
-                "key": answer.key,
+                "key": with_nulls(answer.key),
                 "outcome": _plain_outcome(answer.outcome),
                 **{name: getattr(answer, name) for name in ("hit", "price", "interval", "scale", "seq", "repeat")},
             }
@@ -153,7 +154,7 @@ class Results:
         return {
             **({"by": list(heads)} if by_key else {}),
             "answers": answers,
-            "unanswered": [label[0] if len(label) == 1 else list(label) for label in self.unanswered],
+            "unanswered": [with_nulls(label[0] if len(label) == 1 else label) for label in self.unanswered],
             "stopped": self.stopped or None,
             "meter": self.standing,
             "ledger": self.ledger,
@@ -170,7 +171,8 @@ class Results:
             rows.append((*label, _plain_outcome(answer.outcome), *cost, *ends, *facts))
         rows += [(*label, *[None] * len(_COLUMNS)) for label in self.unanswered]
         for row in rows:
-            writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
+            cells = map(with_nulls, row)
+            writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
         return text.getvalue()
 
 

@@ -227,7 +227,7 @@ def clamped(number: str, measure: Total | UnitValue) -> str:
 
 
 def groups_of(keys: Keys, relation: Relation) -> list[str]:
-    """Return the SQL of what is compared with the keys."""
+    """Return the SQL of what is compared with the keys, NULL where that is missing."""
     parts = [relation.by[column.name] for column in keys.columns]
     if keys.period is Period.DAY:
         return [f"CAST({parts[0]} AS DATE)"]
@@ -243,6 +243,15 @@ def _named(groups: Sequence[str]) -> list[str]:
     return [f"{group} AS {name}" for group, name in zip(groups, names_of(groups), strict=True)]
 
 
+def joined(rows: str, keys: Keys) -> str:
+    """Return the SQL of rows with k1, k2 joined with the declared keys, where NULL may be one."""
+    names = names_of(keys.columns)
+    if not any(keys.nullable):
+        return f"({rows}) JOIN declared USING ({', '.join(names)})"
+    same = " AND ".join(f"r.{name} IS NOT DISTINCT FROM declared.{name}" for name in names)
+    return f"({rows}) r JOIN declared ON {same}"
+
+
 def by_key(measure: Count | Total | UnitValue, keys: Keys, relation: Relation, *, sifted: bool) -> str:
     """Return the query of a measure of each key that has rows, as i and n: one GROUP BY.
 
@@ -253,15 +262,17 @@ def by_key(measure: Count | Total | UnitValue, keys: Keys, relation: Relation, *
     groups = groups_of(keys, relation)
     names, among = ", ".join(names_of(groups)), "TRUE"
     if sifted:  # of two columns, whether each is of a declared key
-        pairs = zip(groups, names_of(groups), strict=True)
-        among = " AND ".join(f"{group} IN (SELECT {name} FROM declared)" for group, name in pairs)
+        among = " AND ".join(
+            f"({group} IN (SELECT {name} FROM declared){f' OR {group} IS NULL' * nullable})"
+            for group, name, nullable in zip(groups, names_of(groups), keys.nullable, strict=True)
+        )
     if not isinstance(measure, Count):
         rows, amount = contributed(measure, relation, groups, among), "sum(contribution)"
     else:
         rows, amount = counted(measure, relation, groups, among), "count(*)"
         rows = rows if relation.unit is None else f"SELECT DISTINCT * FROM ({rows}) WHERE u IS NOT NULL"
     values = f"SELECT {names}, {amount} AS n FROM ({rows}) GROUP BY {names}"
-    return f"SELECT i, n FROM ({values}) JOIN declared USING ({names})"
+    return f"SELECT i, n FROM {joined(values, keys)}"
 
 
 def histogram(measure: Histogram, keys: Keys, relation: Relation, number: str) -> str:
@@ -275,9 +286,8 @@ def chosen(measure: Histogram, keys: Keys, relation: Relation, number: str) -> s
     It uses the declared keys with their s and t, and what a unit u is hashed to in the engine's own functions: of
     units with several keys, once of each.
     """
-    names = ", ".join(names_of(keys.columns))
     rows = counted(Count(measure.where), relation, groups_of(keys, relation))
-    declared = f"FROM ({rows}) JOIN declared USING ({names}) WHERE u IS NOT NULL"
+    declared = f"FROM {joined(rows, keys)} WHERE u IS NOT NULL"
     ends = f"SELECT u, min(i) AS i, max(i) AS last {declared} GROUP BY u"
     units = f"SELECT u, {number} % {RANKS} AS a FROM ends WHERE i < last"
     # A rank and an index in one integer, below 2^51.

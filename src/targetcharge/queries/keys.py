@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from targetcharge.errors import InvalidKey, InvalidParameter, Parameter
-from targetcharge.queries.tree import All, Column, Compare, Kind, Operator, column_of, decimal_text, quoted
+from targetcharge.outcomes import MISSING
+from targetcharge.queries.tree import All, Column, Compare, Kind, Missing, Operator, column_of, decimal_text
 from targetcharge.queries.values import DAYS, as_date, as_time, expected, fitting, is_date, plain, read_as
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ _LIST: Final = "a list of keys, or a range of days or hours"
 _PAIR: Final = "a pair, with a value for each column"
 _READERS: Final = ("to_pylist", "to_list", "tolist")
 """How Arrow, polars, pandas and numpy make a list."""
+_LIKE_NULL: Final = frozenset(("NULL", "NAN", "NAT"))
+"""How what may stand for a missing value prints, in capitals; only None is taken for one."""
 
 
 class Period(StrEnum):
@@ -59,18 +62,23 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 @final
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Groups of rows: those whose columns have a declared value.
+    """Groups of rows: those whose columns have a declared value, or none.
 
     Attributes:
         columns: one or two.
-        values: one for each column, in literals of its kind; each once.
+        values: one for each column, in literals of its kind, None for rows without a value; each once.
         period: if the only column is a time, the part of it that is compared with the values: its day (a date) or
             its hour (a time on the hour).
     """
 
     columns: tuple[Column, ...]
-    values: tuple[tuple[Value, ...], ...]
+    values: tuple[tuple[Value | None, ...], ...]
     period: Period | None = None
+
+    @property
+    def nullable(self) -> tuple[bool, ...]:
+        """Return for each column whether a key has no value of it."""
+        return tuple(any(key[place] is None for key in self.values) for place, _ in enumerate(self.columns))
 
     def at(self, indices: Iterable[int]) -> Keys:
         """Return only the keys at these places."""
@@ -78,14 +86,21 @@ class Keys:
 
     def where(self, index: int) -> Predicate:
         """Return the predicate that holds for the rows of one key, and no others."""
-        key = self.values[index]
-        if self.period is not None:
-            return _within(self.columns[0], key[0], self.period)
-        parts = [Compare(column, Operator.EQ, value) for column, value in zip(self.columns, key, strict=True)]
+        parts = [self._has(column, value) for column, value in zip(self.columns, self.values[index], strict=True)]
         return parts[0] if len(parts) == 1 else All(tuple(parts))
 
+    def _has(self, column: Column, value: Value | None) -> Predicate:
+        if value is None:
+            return Missing(column)
+        if self.period is not None:
+            return _within(column, value, self.period)
+        return Compare(column, Operator.EQ, value)
+
     def published(self) -> tuple[object, ...]:
-        """Return the keys as answers carry them: a plain value or a pair each, dates and times as ISO text."""
+        """Return the keys as answers carry them: a plain value or a pair each, dates and times as ISO text.
+
+        No value is MISSING.
+        """
         if len(self.columns) == 1:
             return tuple(_published(self.columns[0], value) for (value,) in self.values)
         return tuple(tuple(map(_published, self.columns, pair)) for pair in self.values)
@@ -101,7 +116,9 @@ def _within(column: Column, key: Value, period: Period) -> Predicate:
     return All((Compare(column, Operator.GE, start), Compare(column, Operator.LE, last)))
 
 
-def _published(column: Column, value: Value) -> object:
+def _published(column: Column, value: Value | None) -> object:
+    if value is None:
+        return MISSING
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, dt.date):
@@ -133,10 +150,13 @@ def from_published(
     return Keys(columns, tuple(zip(*values, strict=True)), None if period is None else Period(period))
 
 
-def _read(published: Sequence[object], column: Column) -> list[Value]:
+def _read(published: Sequence[object], column: Column) -> list[Value | None]:
     fit, is_number = fitting(column), column.kind is Kind.NUMBER
-    values = []
+    values: list[Value | None] = []
     for plain_value in published:
+        if plain_value is MISSING:
+            values.append(None)
+            continue
         value = None
         with suppress(InvalidOperation):
             value = fit(Decimal(plain_value) if is_number and isinstance(plain_value, str) else plain_value)
@@ -225,7 +245,8 @@ def declare(by: str | Sequence[str], keys: object, schema: Mapping[str, Column])
 
     Args:
         by: the name of a column, or of two.
-        keys: a list of values of that column, or of pairs of values; `days(…)` or `hours(…)` for one column. A
+        keys: a list of values of that column, or of pairs of values; `days(…)` or `hours(…)` for one column. None
+            (and MISSING, as answers have it) is the key of the rows without a value. A
             tuple, a range of integers, an array and a series of pandas, polars or Arrow are lists too. Keys that
             were declared before, or some of them, are taken as they are.
         schema: the columns there are.
@@ -243,8 +264,10 @@ def declare(by: str | Sequence[str], keys: object, schema: Mapping[str, Column])
     if len(columns) == 1:
         (column,) = columns
         # Keys of times are days if the first one is a date.
-        by_day = column.kind is Kind.TIME and is_date(plain(written[0]))
-        wanted = "a date, as keys[0] is: write all keys as dates or all as times" if by_day else expected(column)
+        first = next((index for index, key in enumerate(written) if not _is_missing(key)), 0)
+        by_day = column.kind is Kind.TIME and is_date(plain(written[first]))
+        wanted = f"a date, as keys[{first}] is: write all keys as dates or all as times"
+        wanted = wanted if by_day else expected(column)
         by_column = [_fitted(written, Column(column.name, Kind.DATE) if by_day else column, None, wanted)]
     else:
         by_day = False
@@ -253,7 +276,7 @@ def declare(by: str | Sequence[str], keys: object, schema: Mapping[str, Column])
             _fitted([pair[place] for pair in pairs], column, place, expected(column))
             for place, column in enumerate(columns)
         ]
-    values: tuple[tuple[Value, ...], ...] = tuple(zip(*by_column, strict=True))
+    values: tuple[tuple[Value | None, ...], ...] = tuple(zip(*by_column, strict=True))
     _check_different(values, written)
     return Keys(columns, values, Period.DAY if by_day else None)
 
@@ -326,24 +349,28 @@ def _pair(key: object, index: int) -> Sequence[object]:
     return key
 
 
-def _fitted(written: Sequence[object], column: Column, place: int | None, wanted: str) -> list[Value]:
+def _is_missing(key: object) -> bool:
+    return key is None or key is MISSING
+
+
+def _fitted(written: Sequence[object], column: Column, place: int | None, wanted: str) -> list[Value | None]:
     """Return keys, or those at one place of pairs, as values of their column."""
     fit = fitting(column)
-    values = []
+    values: list[Value | None] = []
     for index, key in enumerate(written):
-        value = fit(plain(key))
-        if value is None:
-            null = key is None or (isinstance(key, str) and key.upper() == "NULL")
-            hint = f"; ask about rows without a value by themselves: {quoted(column.name)} IS NULL" if null else ""
+        value = None if _is_missing(key) else fit(plain(key))
+        if value is None and not _is_missing(key):
+            null = isinstance(key, str | float | dt.datetime | np.datetime64) and str(key).upper() in _LIKE_NULL
+            hint = "; rows without a value are NULL, in Python None" if null else ""
             raise InvalidKey(index, plain(key), f"{wanted}{hint}", column=place)
         values.append(value)
     return values
 
 
-def _check_different(values: Sequence[tuple[Value, ...]], written: Sequence[object]) -> None:
+def _check_different(values: Sequence[tuple[Value | None, ...]], written: Sequence[object]) -> None:
     if len(set(values)) == len(values):
         return
-    first: dict[tuple[Value, ...], int] = {}
+    first: dict[tuple[Value | None, ...], int] = {}
     for index, value in enumerate(values):
         if value in first:
             raise InvalidKey(

@@ -10,6 +10,7 @@ from targetcharge import checks, markup
 from targetcharge.errors import BudgetSpent, InvalidParameter, NotAllowed, Refused
 from targetcharge.frames import Columns, Type
 from targetcharge.ledger import Answer, words
+from targetcharge.outcomes import with_nulls
 from targetcharge.tables.column_types import ColumnTypes
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Answers(Sequence["Answer"]):
 
     def _columns(self) -> Columns:
         types, answers = self._types, self._answers
-        keys = [_key(answer) for answer in answers]
+        keys = [tuple(map(with_nulls, _key(answer))) for answer in answers]
         ends = [answer.interval or (None, None) for answer in answers]
         outcomes = [_plain(answer.outcome) for answer in answers]
         texts: list[object] = [outcome if isinstance(outcome, str) else None for outcome in outcomes]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from targetcharge.frames import Type, type_of_numbers
+from targetcharge.outcomes import MISSING
 from targetcharge.queries.keys import Period
 from targetcharge.queries.measures import Total, UnitValue
 from targetcharge.queries.tree import Kind
@@ -70,6 +71,8 @@ def _key_types(keys: Keys) -> tuple[Type, ...]:
         return (Type.DATE if keys.period is Period.DAY else Type.TIME,)
     published = keys.published() if len(keys.columns) > 1 else [(key,) for key in keys.published()]
     return tuple(
-        type_of_numbers(values) if column.kind is Kind.NUMBER else _TYPES[column.kind]
+        type_of_numbers([value for value in values if value is not MISSING])
+        if column.kind is Kind.NUMBER
+        else _TYPES[column.kind]
         for column, *values in zip(keys.columns, *published, strict=True)
     )

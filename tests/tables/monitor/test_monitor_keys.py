@@ -19,12 +19,30 @@ from targetcharge.tables.monitor.rules import check_rule, day_column, version_of
 from targetcharge.tables.questions import Above, CountQuestion, Watch
 
 GROUPS = [
-    ("x 'é'", 1, 0.1, Decimal("12345678901234567.80"), dt.date(2024, 3, 1), dt.datetime(2024, 3, 1, 0, 30), True),
-    ("y", 2, 2.0, Decimal("2.00"), dt.date(2024, 3, 2), dt.datetime(2024, 3, 2, 1, 30), False),
-    ("", -3, -1e300, Decimal("0.10"), dt.date(2024, 3, 3), dt.datetime(2024, 3, 3, 23, 30), True),
+    (
+        "x 'é'",
+        1,
+        0.1,
+        Decimal("12345678901234567.80"),
+        dt.date(2024, 3, 1),
+        dt.datetime(2024, 3, 1, 0, 30),
+        True,
+        "a",
+    ),
+    ("y", 2, 2.0, Decimal("2.00"), dt.date(2024, 3, 2), dt.datetime(2024, 3, 2, 1, 30), False, None),
+    ("", -3, -1e300, Decimal("0.10"), dt.date(2024, 3, 3), dt.datetime(2024, 3, 3, 23, 30), True, "c"),
 ]
-NAMES = ["text", "whole", "real", "price", "date", "at", "flag"]
-TYPES = [pa.string(), pa.int16(), pa.float64(), pa.decimal128(20, 2), pa.date32(), pa.timestamp("us"), pa.bool_()]
+NAMES = ["text", "whole", "real", "price", "date", "at", "flag", "gap"]
+TYPES = [
+    pa.string(),
+    pa.int16(),
+    pa.float64(),
+    pa.decimal128(20, 2),
+    pa.date32(),
+    pa.timestamp("us"),
+    pa.bool_(),
+    pa.string(),
+]
 COUNTS = [(600, 100, 0), (600, 700, 0), (100, 700, 600), (100, 700, 600)]
 """Of the groups, day by day. The first rises and falls, the second rises, the third rises later."""
 
@@ -68,6 +86,12 @@ EVERY = {
         tc.hours("2024-03-01", "2024-03-03 23:00"),
         ["2024-03-01 00:00:00", "2024-03-02 01:00:00", "2024-03-03 23:00:00"],
     ),
+    "no value": ("gap", ["a", None, "c"], ["a", tc.MISSING, "c"]),
+    "pairs with none": (
+        ["gap", "whole"],
+        [(None, 2), ("a", 1), ("c", -3)],
+        [("a", 1), (tc.MISSING, 2), ("c", -3)],
+    ),
     "pairs": (
         ["text", "price"],
         [(group[0], group[3]) for group in GROUPS] + [("y", Decimal("0.10"))],
@@ -102,6 +126,7 @@ def test_keys_of_every_kind_are_known_again_when_the_ledger_is_reopened(visits, 
                 assert table.meter.hits == len(monitor.alerts()) == sum(map(len, expected[: number + 1]))
         assert looks[0] == looks[1]
         assert [(alert.key, str(alert.kind)) for alert in look.alerts] == fired
+        assert all(("null" in alert.to_json()) for alert in look.alerts if "MISSING" in repr(alert.key))
 
 
 def test_sums_of_keys():

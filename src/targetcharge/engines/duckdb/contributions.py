@@ -143,4 +143,4 @@ def _joint(unit_ids: UnitIds, measure: Plain, keys: Keys, relation: Relation) ->
         amounts = f"SELECT {names}, u, CAST(contribution AS BIGINT) AS t"
         rows = f"{amounts} FROM ({sql.contributed(measure, relation, groups)}) WHERE contribution <> 0"
         numbered = unit_ids.numbered(rows)
-    return f"SELECT * EXCLUDE ({names}) FROM ({numbered}) JOIN declared USING ({names})"
+    return f"SELECT * EXCLUDE ({names}) FROM {sql.joined(numbered, keys)}"

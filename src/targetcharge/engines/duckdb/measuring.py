@@ -88,8 +88,8 @@ def with_declared(query: str, keys: Keys, histogram: Histogram | None = None) ->
     return f"WITH declared AS MATERIALIZED ({declared}) {query}", lists
 
 
-def parameter_of(column: Column, value: Value) -> object:
-    """Return a value as DuckDB takes it: exact numbers as text, if decimals or not surely of 64 bits."""
+def parameter_of(column: Column, value: Value | None) -> object:
+    """Return a value, or none, as DuckDB takes it: exact numbers as text, if decimals or not surely of 64 bits."""
     if column.exact is not None and (column.exact.scale or column.exact.high >= _WIDE) and isinstance(value, int):
         return decimal_text(value, column.exact.scale)
     return value

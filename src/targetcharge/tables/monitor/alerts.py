@@ -22,7 +22,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
-from targetcharge.outcomes import canonical_json, from_plain, to_plain
+from targetcharge.outcomes import canonical_json, from_plain, to_plain, with_nulls
 from targetcharge.tables.records import label_of as written_on
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Alert:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data; days and times as ISO text, in UTC."""
         time = dt.datetime.fromtimestamp(self.time, dt.UTC).isoformat(timespec="seconds")
-        return {**vars(self), "day": self.day.isoformat(), "kind": self.kind.value, "time": time}
+        day, key = self.day.isoformat(), with_nulls(self.key)
+        return {**vars(self), "key": key, "day": day, "kind": self.kind.value, "time": time}
 
     def to_json(self) -> str:
         """Return the alert as one line of JSON."""
