@@ -167,10 +167,10 @@ def test_a_ledger_that_is_gone_does_not_start_anew(tmp_path):
     with opened(path) as session:
         session.test(yes)
     path.unlink()
-    with pytest.raises(tc.LedgerError, match="remembers 1 entries: restore it"):
+    with pytest.raises(tc.LedgerError, match="remembers 1 entry: restore it"):
         opened(path)
     path.touch()
-    with pytest.raises(tc.LedgerError, match="remembers 1 entries: restore it"):
+    with pytest.raises(tc.LedgerError, match="remembers 1 entry: restore it"):
         opened(path)
 
 

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from tests.sessions.leaks import lets_out
 from tests.tables import mistakes, visits
+from tests.tables.anew import anew
 from tests.tables.looking import look
 from tests.tables.noise import silence
 
@@ -199,7 +200,7 @@ CALLS = {
 def test_the_end_of_a_budget(monkeypatch, tmp_path, kind):
     def see(kind, made):
         with opening(kind, made) as t:
-            for name, call in spending(t):
+            for name, call in spending(anew(t)):
                 yield name, look(call)
 
     first, second = twice(monkeypatch, tmp_path, kind, see)
