@@ -211,3 +211,14 @@ def test_a_description_says_of_no_rounding_where_there_is_none(text, types):
     with tc.open(text, "unit", BUDGET, types=types) as t:
         assert "rounded" not in str(t.describe())
         assert ("declared: age number\n" in str(t.describe())) is (types is not None)
+
+
+@pytest.mark.parametrize("types", [{1: "number"}, {"age": 5}])
+def test_what_is_no_text_in_types_is_refused_by_name_also_where_there_is_a_ledger(tmp_path, types):
+    source = tmp_path / "visits.csv"
+    source.write_text("unit,age\n1,2\n")
+    tc.open(source, "unit", tc.Budget(1, 1e-6), types={"age": "number"}).close()
+    with pytest.raises(tc.InvalidParameter, match=r"types is [15]; it must be texts: names of columns"):
+        tc.open(source, types=types)
+    with pytest.raises(tc.InvalidParameter, match="a file or folder that exists"):
+        tc.open(tmp_path / "none.csv")

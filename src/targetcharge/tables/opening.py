@@ -9,7 +9,7 @@ from enum import Enum
 from functools import partial
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 from targetcharge import checks
 from targetcharge.accounting import gumbel_hits
@@ -177,6 +177,10 @@ class TableOpening:
             raise InvalidParameter("unit", self.unit, _UNIT)
         if self.types is not None and not isinstance(self.types, Mapping):
             raise InvalidParameter("types", self.types, "a dictionary from columns to what they are")
+        for pair in cast("Mapping[object, object]", self.types or {}).items():
+            if odd := [word for word in pair if not isinstance(word, str)]:
+                expected = "texts: names of columns, and what they are, such as 'number'"
+                raise InvalidParameter("types", odd[0], expected)
         if self.ledger is None and isinstance(self.source, str | os.PathLike):
             object.__setattr__(self, "ledger", new_ledger_place(self.source))
         for name, value in self._left_out(file_of(self._place)).items():
@@ -192,7 +196,8 @@ class TableOpening:
         missing = [name for name in ("unit", "budget", "charging") if getattr(self, name) is None]
         made = self._made() if missing else None
         if made is None or path is None:
-            there = not isinstance(self.source, str) or os.path.exists(self.source)  # noqa: PTH110 - never raises
+            path_like = isinstance(self.source, str | os.PathLike)
+            there = not path_like or os.path.exists(str(self.source))  # noqa: PTH110 - never raises
             if not there and not has_magic(str(self.source)):
                 raise InvalidParameter("source", self.source, "a file or folder that exists, or a pattern")
             why = "in memory" if path is None else f"{path}, which is not there yet"
