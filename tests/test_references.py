@@ -68,7 +68,8 @@ def taken(tree):
 @pytest.mark.parametrize("path", REFERENCES)
 def test_a_reference_takes_only_types_from_the_code(path):
     tree = ast.parse((HERE / path).read_text())
-    assert [name for name, thing in taken(tree) if not inspect.isclass(thing)] == []
+    others = {name for name, thing in taken(tree) if not inspect.isclass(thing)}
+    assert others <= {"tc.MISSING"}  # the mark of a key, which is as much a name as a type is
 
 
 @pytest.mark.parametrize("path", REFERENCES)

@@ -15,7 +15,7 @@ def typed(folder):
 
 @pytest.mark.usefixtures("typed")
 def test_types_are_said_once():
-    assert "a hit" in run(*ASKED).out
+    assert "a hit" in run(*ASKED, "--again").out
     assert run("describe", "visits.csv", "--json").json["columns"]["age"] == "number"
     assert run("describe", "visits.csv", "--type", "age=number", "--json").json["columns"]["age"] == "number"
 

@@ -94,6 +94,8 @@ def test_no_charge_is_lost_whenever_a_process_is_killed(tmp_path, seed):
                 client.sees(*message)
         with opened(path, 229) as session:
             before = check_after_a_kill(session, client, before)
+            if not session.meter.hits_left:  # a quick process spent them all
+                break
             answer = session.ask(told, tc.NotPrior(None))
             client.sees("answer", answer.seq, answer.hit, answer.outcome)
         verify(path)

@@ -218,7 +218,7 @@ def test_a_very_long_integer_does_not_block_the_ledger(tmp_path, value):
 @pytest.mark.parametrize(
     "error",
     [
-        tc.InvalidParameter("source", 1, "a file", kind="text"),
+        tc.InvalidParameter("source", 1, "a file"),
         tc.InvalidQuestion("where", "age >", 5, "a value is missing"),
         tc.BudgetSpent("it is spent", asked=2.0, left=1.0),
         tc.NotAllowed("not here"),
